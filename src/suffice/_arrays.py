@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri
+from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri, stdtrit
 from threadpoolctl import ThreadpoolController
 
 __all__ = [  # of other libraries
@@ -34,6 +34,7 @@ __all__ = [  # of other libraries
     "np",
     "solve_triangular",
     "sparse",
+    "stdtrit",
 ]
 
 Array = NDArray[np.float64]

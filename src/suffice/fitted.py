@@ -168,7 +168,7 @@ class Fitted(KeptRows):
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
         estimated = self.told_of_empty(self.estimated[1])
-        return (*released, *self.past.notes, *self.alike_notes, *self.copy_notes, *estimated)
+        return (*released, *self.past.notes, *self.alike_notes, *self.kept_notes, *estimated)
 
     @derived
     def labels(self) -> NDArray[np.generic]:
@@ -343,8 +343,10 @@ class Fitted(KeptRows):
         """Return log posteriors (n, k) of encoded rows that were learned, each under the model of all others."""
         return leave_one_out(self.learned, rows, codes, weight)
 
-    def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
-        """Return the same, each row under the model without its `group` (n,)."""
+    def left_out_groups(
+        self, rows: Rows, codes: Codes, weight: Array | None, group: Codes, place: Codes | None = None
+    ) -> Array:
+        """Return the same, each row under the model without its `group` (n,); `place` (n,) as in `Leaves`."""
         return leave_groups_out(self.learned, rows, codes, weight, group)
 
     def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
@@ -354,11 +356,9 @@ class Fitted(KeptRows):
     @derived
     def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept."""
-        sample = self.reservoir
-        groups = sample.units.groups
-        if groups is None:
-            return self.left_out(sample.rows, sample.codes, sample.row_weight())
-        return self.left_out_groups(sample.rows, sample.codes, sample.weight, groups)
+        sample, groups = self.reservoir, self.reservoir.units.groups
+        kept = sample.rows, sample.codes, sample.leaving_weight()
+        return self.left_out(*kept) if groups is None else self.left_out_groups(*kept, groups)
 
     @property
     def leaves_soon(self) -> bool:
@@ -425,19 +425,8 @@ class Fitted(KeptRows):
 
     # --- a table in parts, `learning.parts` --------------------------------------------------------------------------
 
-    is_climbing = False  # whether EM takes more passes even where every row has a label and every cell is there
+    needs_all_rows = False  # whether no statistics that merge do, even where every label and every cell is there
     freezes_columns = False  # whether a first pass has to find the rows that columns are read by
-
-    def counted(self) -> Self:
-        """Return the value whose blocks are as the first pass counts them: as they are."""
-        return self
-
-    def climb(self, learned: Any, passes: Any) -> tuple[ByClass, Joined | None]:
-        """Return the statistics of all rows after `learning.passes.Passes` of its own, from what one pass `learned`.
-
-        None for what joined where rows without a label, if there are any, are yet to join. Here no pass is made.
-        """
-        return self.statistics, None
 
     # --- letting go, `questions.release` -----------------------------------------------------------------------------
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from ._arrays import np
 from ._arrays_api import missing_columns
-from ._derived import derived
+from ._derived import derived, shared
 from .densities import Full, Rows
 from .errors import DataError
 from .estimate import Block, Settings, WholeRows
 from .estimate.families import GaussianFamily
 from .notes import Kind, Note
+from .schema import Kind as ColumnKind
 from .stats import Reservoir
 from .stats.batch import Batch
 from .stats.copies import as_judged
+from .stats.counts import CodedColumns
+from .stats.subjects import Cells, name_subjects
 from .vocabulary import Vocabulary
 
 
@@ -66,6 +69,36 @@ class KeptRows(Vocabulary):
         what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
         why = "they are equal in every cell and in class, far more often than columns of few values explain"
         return (Note(what, why, kind=Kind.COPIED),)
+
+    @shared
+    def subject_notes(self) -> tuple[Note, ...]:
+        """A note of the columns that seem to name what rows belong to, where no groups were given."""
+        sample = self.statistics.sample
+        if sample is None or sample.group is not None or self.past.released is not None:
+            return ()
+        cells = dict[int, Cells]()
+        for block, part in zip(self.blocks, sample.rows, strict=False):
+            if isinstance(part, CodedColumns):
+                own = [Cells.of_levels(*told) for told in zip(part.codes, part.levels, strict=True)]
+            elif isinstance(part, np.ndarray):
+                own = [Cells(column, False) for column in part.T]
+            else:
+                continue  # counts of words
+            cells |= zip(block.positions, own, strict=True)
+        positions = sorted(cells)
+        may = [i for i, p in enumerate(positions) if self.schema.columns[p].kind is not ColumnKind.BOOLEAN]
+        found = name_subjects([cells[p] for p in positions], may)
+        if not found:
+            return ()
+        names = tuple(self.schema.names[positions[i]] for i in found)
+        why = "rows of one value are as alike as those of one subject; if a column names what rows belong to, fit with "
+        why += "groups= (--groups COLUMN), so that they leave together, and nothing is learned from its values"
+        return (Note("held out rows one by one", why, columns=names, kind=Kind.SUBJECTS),)
+
+    @property
+    def kept_notes(self) -> tuple[Note, ...]:
+        """What the rows kept say of the table."""
+        return (*self.copy_notes, *self.subject_notes)
 
     chosen_by_sample = False  # whether the rows kept chose settings, which they judge too mildly then
     keeps_unlabelled = False  # whether rows without a label are kept as rows, where in other models they join by EM

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     POOLED = "pooled"  # sums that classes have together, no longer each by itself; estimates are as before
     GIVEN_UP = "given up"  # what a released model no longer tells
     COPIED = "copied"  # rows that are copies of others, and leave together with these
+    SUBJECTS = "subjects"  # a column that seems to name what rows belong to, which leave one by one
     ALIKE = "alike"  # classes or levels that differ by case or spaces only
     OTHER = "other"
 

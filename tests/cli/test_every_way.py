@@ -188,7 +188,6 @@ def test_one_model_by_every_way(cli, write, tmp_path, monkeypatch, encoding, mod
     ways = {
         "plain": (path,),
         "local": (path, "--engine", "local"),
-        "checkpoint": (path, "--checkpoint", tmp_path / "c"),
         "folder": (tmp_path / "folder",),
         "pattern": (tmp_path / "folder" / "*.csv",),
         "zipped": (tmp_path / "u.csv.gz",),

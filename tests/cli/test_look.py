@@ -109,3 +109,23 @@ def test_refused_in_the_users_words(cli, shop) -> None:
 
 def test_nothing_stands_out_among_penguins(cli) -> None:
     assert "Nothing stands out." in cli("look", penguins_path(), "--target", "species").out
+
+
+def test_a_column_that_names_subjects_is_pointed_out(cli, rng, tmp_path) -> None:
+    who = np.arange(40).repeat(12)
+    table = pd.DataFrame(rng.normal(size=(40, 4))[who] + 0.3 * rng.normal(size=(480, 4)), columns=[*"abcd"])
+    table = table.assign(patient=[f"p{i:03}" for i in rng.permutation(900)[who]], sick=np.where(who % 2, "yes", "no"))
+    table["shuffled"] = rng.permutation(table["patient"])
+    path = tmp_path / "visits.csv"
+    table.to_csv(path, index=False)
+    found = looked(cli, path, "--target", "sick")
+    (alert,) = (own for own in found["alerts"] if own["kind"] == "subjects")
+    assert [found["columns"][j]["name"] for j in alert["columns"]] == ["patient"]
+    assert "--groups COLUMN" in alert["text"]
+    done = cli("fit", path, "--target", "sick", "--model", "nb", "-o", tmp_path / "m.suffice")
+    assert "'patient'" in done.err
+    for text in (done.err, cli("look", path, "--target", "sick").out):
+        assert "--groups COLUMN" in " ".join(text.split())
+        assert "groups=" not in text
+    pd.concat([table.drop(columns="patient")] * 3).to_csv(path, index=False)  # copies of rows
+    assert not [own for own in looked(cli, path, "--target", "sick")["alerts"] if own["kind"] == "subjects"]

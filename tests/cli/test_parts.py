@@ -33,7 +33,7 @@ def test_fit_and_predict_in_parts(cli, trees, tmp_path):
     many = cli("fit", tmp_path / "parts" / "*.parquet", "--target", "kind", "-o", tmp_path / "many.suffice", "--json")
     local = cli(
         *("fit", tmp_path / "all.parquet", "--target", "kind", "-o", tmp_path / "local.suffice", "--json"),
-        *("--engine", "local", "--checkpoint", tmp_path / "c"),
+        *("--engine", "local"),
     )
     facts = [json.loads(run.out) for run in (whole, many, local)]
     for fact in facts:

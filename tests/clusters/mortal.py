@@ -5,9 +5,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant
+from suffice import GaussianDiscriminant
 from suffice.fitted import Fitted
-from suffice.learning.mixture import MixtureFitted
 
 
 def die_once(marker, rows):
@@ -37,28 +36,3 @@ class MortalGaussian(GaussianDiscriminant):
 
     def _particulars(self):
         return {"marker": self.marker}
-
-
-@dataclass(frozen=True, eq=False)
-class MortalMixtures(MixtureFitted):
-    """Kills the process that reads a batch, once, in a later pass."""
-
-    marker: str = ""
-
-    def batch(self, table, *rest, **told):
-        begun = Path(self.marker + ".passes")
-        with begun.open("a") as file:
-            file.write(".")
-        die_once(self.marker, table.rows if len(begun.read_text()) > 30 else 0)
-        return super().batch(table, *rest, **told)
-
-
-class MortalMixture(MixtureDiscriminant):
-    _kind = MortalMixtures
-
-    def __init__(self, n_components=2, *, marker="", random_state=0):
-        super().__init__(n_components, shared=True, max_iter=4, random_state=random_state)
-        self.marker = marker
-
-    def _particulars(self):
-        return super()._particulars() | {"marker": self.marker}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from mortal import MortalGaussian, MortalMixture
+from mortal import MortalGaussian
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.errors import DataError, SourceError
@@ -88,6 +88,28 @@ def test_dask_gives_the_same_bits(model, folder, needs, request):
     assert_same_bits(model, folder, request.getfixturevalue("client"))
 
 
+@pytest.mark.parametrize("model", [GaussianDiscriminant(), NaiveBayes()], ids=lambda model: type(model).__name__)
+def test_dask_takes_the_groups_of_rows(model, tmp_path, needs, request):
+    """As the local engine for the same row groups, and as one fit to the whole table, whose groups lie across them."""
+    needs("distributed")
+    rng = np.random.default_rng(3)
+    who = rng.permutation(np.arange(300) % 40)
+    x = rng.normal(size=(40, 2))[who] + 0.3 * rng.normal(size=(300, 2))
+    names = pa.array([f"p{i}" for i in who], mask=np.arange(300) < 3)  # three rows of no group
+    table = pa.table({"x0": x[:, 0], "x1": x[:, 1], "kind": np.where(who % 2, "ash", "elm"), "who": names})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=25)
+    told = {"target": "kind", "groups": "who"}
+    local = type(model)().fit_table(tmp_path / "t.parquet", **told)
+    other = type(model)().fit_table(tmp_path / "t.parquet", engine=request.getfixturevalue("client"), **told)
+    assert bits(other) == bits(local)
+    assert other.feature_names_in_.tolist() == ["x0", "x1"]
+    rows, labels = table.select(["x0", "x1"]), table["kind"]
+    whole = type(model)().fit(rows, labels, groups=names)
+    left_out = other.leave_one_out(rows, labels)
+    np.testing.assert_allclose(left_out, whole.leave_one_out(rows, labels, groups=names), atol=1e-9)
+    assert np.abs(left_out - type(model)().fit(rows, labels).leave_one_out(rows, labels)).max() > 0.1
+
+
 def test_dask_by_address_its_frames_and_refusals(folder, needs, request):
     needs("distributed", "dask.dataframe")
     client = request.getfixturevalue("client")
@@ -117,17 +139,17 @@ def test_spark_frames(folder, needs, request):
         NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=session, unlabelled="error")
 
 
-# --- several passes, and workers that die ----------------------------------------------------------------------------
+# --- all rows together, and workers that die -------------------------------------------------------------------------
 
-SEVERAL = {
+TOGETHER = {
     "mixture": (lambda: MixtureDiscriminant(2, shared=True, max_iter=4, random_state=0), None),
     "patterns": (GaussianDiscriminant, "patterns"),
     "unlabelled": (NaiveBayes, "unlabelled"),
 }
 
 
-def assert_same_passes(kind, folder, tmp_path, engine, monkeypatch):
-    make, special = SEVERAL[kind]
+def assert_same_rows(kind, folder, tmp_path, engine, monkeypatch):
+    make, special = TOGETHER[kind]
     if special == "unlabelled":
         table = pq.read_table(folder)
         some = pa.array(np.asarray(table["kind"]), mask=np.arange(len(table)) % 3 == 0)
@@ -144,30 +166,37 @@ def assert_same_passes(kind, folder, tmp_path, engine, monkeypatch):
     assert special != "patterns" or isinstance(local.statistics_.blocks[0], CompletedStats)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in SEVERAL if kind != "patterns"])
-def test_passes_by_dask(kind, folder, tmp_path, needs, request, monkeypatch):
+@pytest.mark.parametrize("kind", [kind for kind in TOGETHER if kind != "patterns"])
+def test_rows_gathered_by_dask(kind, folder, tmp_path, needs, request, monkeypatch):
     needs("distributed")
-    assert_same_passes(kind, folder, tmp_path, request.getfixturevalue("client"), monkeypatch)
+    assert_same_rows(kind, folder, tmp_path, request.getfixturevalue("client"), monkeypatch)
 
 
-@pytest.mark.parametrize("kind", SEVERAL)
-def test_passes_by_spark(kind, folder, tmp_path, needs, request, monkeypatch):
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_rows_gathered_by_spark(kind, folder, tmp_path, needs, request, monkeypatch):
     needs("pyspark", "pandas")
-    assert_same_passes(kind, folder, tmp_path, request.getfixturevalue("session"), monkeypatch)
+    assert_same_rows(kind, folder, tmp_path, request.getfixturevalue("session"), monkeypatch)
 
 
 @pytest.mark.parametrize("engine", ["client", "session"])
-@pytest.mark.parametrize("mortal", [MortalGaussian, MortalMixture])
-def test_a_worker_that_is_killed_changes_nothing(engine, mortal, folder, tmp_path, needs, request):
+def test_a_worker_that_is_killed_changes_nothing(engine, folder, tmp_path, needs, request):
     needs("distributed" if engine == "client" else "pyspark")
     marker = tmp_path / "killed"
     told = {"target": "kind", "columns": ["x0", "x1"]}
-    model = mortal(marker=str(marker)).fit_table(folder, engine=request.getfixturevalue(engine), **told)
+    model = MortalGaussian(marker=str(marker)).fit_table(folder, engine=request.getfixturevalue(engine), **told)
     assert int(marker.read_text()) != os.getpid()  # a worker died
-    plain = GaussianDiscriminant()
-    if mortal is MortalMixture:
-        plain = MixtureDiscriminant(2, shared=True, max_iter=4, random_state=0)
-    assert bits(model) == bits(plain.fit_table(folder, **told))
+    assert bits(model) == bits(GaussianDiscriminant().fit_table(folder, **told))
+
+
+def test_rows_that_memory_does_not_hold(folder, needs, request, monkeypatch):
+    needs("distributed", "pyspark")
+    monkeypatch.setattr("suffice._memory.SMALL", 0)
+    monkeypatch.setattr("suffice._memory.memory", lambda: 4000)  # here alone: workers hold more
+    for engine in ("client", "session"):
+        with pytest.raises(DataError, match=r"rows, which EM needs in memory together, would take .* Next: give"):
+            MixtureDiscriminant(2).fit_table(
+                folder, "kind", columns=["x0", "x1"], engine=request.getfixturevalue(engine)
+            )
 
 
 def test_errors_of_workers_name_the_place(folder, tmp_path, needs, request):

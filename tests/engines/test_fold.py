@@ -36,7 +36,6 @@ def test_is_a_tree_of_eight(n):
     for state in states:
         fold.push(state)
     assert fold.result() == tree(states)
-    assert fold.parts == n
 
 
 def test_holds_few_states():
@@ -46,10 +45,9 @@ def test_holds_few_states():
     assert len(fold.levels) == 5
 
 
-def test_parts_without_a_row_change_nothing_but_the_count():
+def test_parts_without_a_row_change_nothing():
     fold = Fold()
     for state in (None, Written("a"), None, Written("b"), None):
         fold.push(state)
     assert fold.result() == Written("(ab)")
-    assert fold.parts == 5
     assert Fold().result() is None

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice.__main__ import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.stats.units import deal_groups, group_keys, group_numbers
 from suffice.table.labels import read_groups
@@ -208,3 +209,92 @@ def test_scikit_learn_routes_groups(rng):
         assert all(own.statistics_.sample.group is not None for own in found["estimator"])
         piped = make_pipeline(StandardScaler(), model).fit(X, y, groups=groups)
         assert piped[-1].statistics_.sample.group is not None
+
+
+@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes, GenerativeForest, GenerativeClassifier])
+def test_equal_rows_of_several_groups_are_answered_each_without_its_own(make, rng):
+    """Without groups given, the answers are those with them, up to which of the equal rows is which."""
+    X, y = rng.integers(0, 3, (160, 3)).astype(float), rng.integers(0, 2, 160)
+    groups = rng.integers(0, 30, 160).astype(object)
+    groups[:10] = None
+    model = make().fit(X, y, groups=groups)
+    told, untold = model.leave_one_out(X, y, groups=groups), model.leave_one_out(X, y)
+    equal = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)[1].ravel()
+    one, two = (np.lexsort((own[:, 0], equal)) for own in (told, untold))
+    assert_allclose(told[one], untold[two], atol=1e-9)
+    last = np.flatnonzero(equal == np.bincount(equal).argmax())
+    assert len(np.unique(told[last, 0].round(9))) > 1  # its groups differ, and so do the answers
+    shuffled = rng.permutation(160)
+    assert_allclose(model.leave_one_out(X[shuffled], y[shuffled], groups=groups[shuffled]), told[shuffled], atol=1e-9)
+    with pytest.raises(DataError, match="groups="):
+        model.leave_one_out(X[:50], y[:50])
+    some = model.leave_one_out(X[:50], y[:50], groups=groups[:50])
+    if make in (GenerativeForest, GenerativeClassifier):  # judged by folds of all of a group
+        assert_allclose(some, told[:50], atol=1e-9)
+
+
+def test_equal_rows_of_other_weights_need_their_groups(rng):
+    X, y, groups = subjects(rng, 12, 2, 5, 3)
+    X, y, groups = np.concatenate([X, X[:2]]), np.append(y, y[:2]), np.append(groups, [7, 7])
+    weight = np.ones(len(y))
+    weight[-2:] = 3.0
+    model = GaussianDiscriminant("diagonal").fit(X, y, weight, groups)
+    with pytest.raises(DataError, match="groups="):
+        model.leave_one_out(X, y, weight)
+    rest = groups != 7
+    refit = GaussianDiscriminant("diagonal").fit(X[rest], y[rest], weight[rest])
+    assert_allclose(model.leave_one_out(X, y, weight, groups)[~rest], refit.predict_log_proba(X[~rest]), atol=1e-9)
+
+
+def test_copies_within_a_group_leave_once(rng):
+    """Each of two copies took the weight of both with it, so that a group left twice."""
+    X, y, groups = (np.concatenate([own, own]) for own in subjects(rng, 12, 3, 5, 3))
+    model = GaussianDiscriminant(shared=True).fit(X, y, groups=groups)
+    assert model._fitted.copies_leave_together
+    for left_out in (model.leave_one_out(X, y), model.leave_one_out(X, y, groups=groups)):
+        for s in range(12):
+            rest = groups != s
+            refit = GaussianDiscriminant(shared=True).fit(X[rest], y[rest])
+            assert_allclose(left_out[~rest], refit.predict_log_proba(X[~rest]), atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [GenerativeClassifier, GaussianDiscriminant, NaiveBayes])
+def test_a_column_that_names_subjects_is_pointed_out(make, rng, tmp_path):
+    X, y, groups = subjects(rng, 40)
+    table = pd.DataFrame(X, columns=[*"abcdef"]).assign(patient=rng.permutation(1000)[:40][groups])
+    again = pd.concat([table, table])  # copies say nothing
+
+    def told(model):
+        return [note.columns for note in model.notes_ if note.kind == "subjects"]
+
+    model = make().fit(table, y)
+    assert told(model) == [("patient",)]
+    (note,) = (note for note in model.notes_ if note.kind == "subjects")
+    assert "groups= (--groups COLUMN)" in str(note)
+    model.save(tmp_path / "m.suffice")
+    assert told(load(tmp_path / "m.suffice")) == [("patient",)]
+    assert told(make().fit(again, np.append(y, y))) == [("patient",)]
+    assert not told(make().fit(table.drop(columns="patient"), y))
+    assert not told(make().fit(table, y, groups=groups))
+    shuffled = table.assign(patient=rng.permutation(table["patient"]))
+    assert not told(make().fit(shuffled, y))
+    assert not told(make().fit(pd.concat([shuffled, shuffled, shuffled]), np.tile(y, 3)))
+
+
+def test_columns_are_judged_by_whole_groups(tmp_path, capsys):
+    """By single rows, columns that say nothing of new subjects were worth two errors in a fifth of tables."""
+    worth = {True: [], False: []}
+    for seed in range(12):
+        X, y, groups = subjects(np.random.default_rng(seed), 40)
+        for told, found_so_far in worth.items():
+            model = GaussianDiscriminant(shared=True).fit(X, y, groups=groups if told else None)
+            found = model.importance()
+            found_so_far.append(found.mean[2:] / found.standard_error[2:])
+            assert (found.groups is not None) == told
+    assert (np.array(worth[True]) > 2).mean() < 0.05 < (np.array(worth[False]) > 2).mean()
+    assert found.groups is None
+    model = GaussianDiscriminant(shared=True).fit(pd.DataFrame(X).add_prefix("x"), y, groups=groups)
+    assert f"rows in {model.importance().groups} groups" in str(model.importance())
+    model.save(tmp_path / "m.suffice")
+    main(["columns", str(tmp_path / "m.suffice")])
+    assert f"rows kept in {model.importance().groups} groups" in capsys.readouterr().err

@@ -147,17 +147,6 @@ def test_ctrl_c_while_fitting(who, folder, tmp_path, keyboard):
     assert left(tmp_path) == files
 
 
-def test_ctrl_c_and_a_checkpoint(folder, tmp_path, keyboard):
-    told = {"target": "kind", "checkpoint": tmp_path / "c"}
-    with pytest.raises(KeyboardInterrupt):
-        NaiveBayes().fit_table(folder, progress=interrupt(300), **told)
-    seen = []
-    resumed = NaiveBayes().fit_table(folder, progress=seen.append, **told)
-    assert [p.rows for p in seen] == [400, 500, 600]
-    assert bits(resumed) == bits(NaiveBayes().fit_table(folder, "kind"))
-    assert not (tmp_path / "c").exists()
-
-
 # --- progress, sets and priors ---------------------------------------------------------------------------------------
 
 

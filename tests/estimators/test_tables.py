@@ -198,6 +198,7 @@ def test_refusals_name_file_and_row_group_and_leave_the_model(table, path):
         ({"weight": "colour"}, DataError, "has the type string"),
         ({"unlabelled": "keep"}, SettingError, "unlabelled="),
         ({"engine": "hive"}, SettingError, "engine="),
+        ({"engine": "duckdb"}, SettingError, "engine='duckdb'"),
     ],
 )
 def test_wrong_arguments(told, error, match, path):
@@ -223,53 +224,6 @@ def test_models_that_need_several_passes(table):
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
     with pytest.raises(SourceError, match="reads the rows twice"):
         GenerativeClassifier().fit_table(stream, "kind")
-
-
-# --- checkpoints -----------------------------------------------------------------------------------------------------
-
-
-class Stopped(Exception):
-    """What a user's Ctrl-C is to the loop."""
-
-
-@pytest.mark.parametrize("model", [GaussianDiscriminant(), GenerativeClassifier(keep_rows=100)])
-def test_an_interrupted_fit_resumes(model, path, tmp_path, small):
-    file = tmp_path / "fit.checkpoint"
-
-    first = isinstance(model, GenerativeClassifier)  # a pass of its own
-
-    def stop(progress):
-        nonlocal first
-        if progress.rows >= 450 and not first:
-            raise Stopped
-        first = first and progress.rows < 700
-
-    expected = bits(type(model)(**model.get_params()).fit_table(path, "kind", columns=NUMBERS))
-    with pytest.raises(Stopped):
-        model.fit_table(path, "kind", columns=NUMBERS, progress=stop, checkpoint=file)
-    assert file.exists()
-    seen = []
-    model.fit_table(path, "kind", columns=NUMBERS, progress=seen.append, checkpoint=file)
-    assert seen[8 if isinstance(model, GenerativeClassifier) else 0].rows > 450
-    assert bits(model) == expected
-    assert not file.exists()
-
-
-def test_a_checkpoint_of_another_fit_is_refused(path, tmp_path):
-    file = tmp_path / "fit.checkpoint"
-
-    def stop(progress):
-        raise Stopped
-
-    with pytest.raises(Stopped):
-        NaiveBayes().fit_table(path, "kind", progress=stop, checkpoint=file)
-    with pytest.raises(DataError, match="is of another fit"):
-        NaiveBayes(smoothing=2.0).fit_table(path, "kind", checkpoint=file)
-    file.write_bytes(b"no checkpoint")
-    with pytest.raises(DataError, match="cannot be read"):
-        NaiveBayes().fit_table(path, "kind", checkpoint=file)
-    with pytest.raises(DataError, match="this source is no file"):
-        NaiveBayes().fit_table(pq.read_table(path), "kind", checkpoint=file)
 
 
 # --- predictions -----------------------------------------------------------------------------------------------------

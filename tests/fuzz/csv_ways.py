@@ -42,7 +42,7 @@ def whole(path: Path, reading: Reading) -> tuple[Any, Any]:
 
 
 def parts(source: Any, reading: Reading) -> tuple[Any, Any]:
-    """Return the same of a source that is read in batches, as large files, folders and checkpoints are."""
+    """Return the same of a source that is read in batches, as large files and folders are."""
     opened = open_source(source, reading)
     names = opened.schema.names
     fields = [*opened.schema, *(pa.field(as_written(name), pa.string()) for name in names)]

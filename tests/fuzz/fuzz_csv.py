@@ -1,7 +1,7 @@
 """CSV files of odd cells and changed bytes through every way in; each gives an answer or one line of complaint.
 
 Every file is read by `csv_ways.ways_agree`, which wants the same cells or the same complaint whatever the way in. Some
-are given to the command line as well, by two ways: plain, by the local engine, with a checkpoint, compressed, or a
+are given to the command line as well, by two ways: plain, by the local engine, compressed, or a
 folder or pattern of two. What it says must be fit for a terminal, and the models of one file must be of the same rows,
 classes and columns.
 """
@@ -35,7 +35,7 @@ CELLS = [
 ]  # fmt: skip
 NAMES = ["x", "y", "", "a b", "é", '"x\nz"', "a" * 300, "0", "NA", "label", "=1+1", "\x1b]0;t\x07"]
 LABELS = ["u", "v", "1", "01", "1.0", "NA", "None", "true", "5E1", "50", "\x1b[1mu", ""]
-WAYS = ("plain", "local", "checkpoint", "folder", "pattern", "gz", "bz2")
+WAYS = ("plain", "local", "folder", "pattern", "gz", "bz2")
 TWICE = ("folder", "pattern")  # which hold the file two times
 READINGS = (Reading(target="target"), Reading(numbers=("c0",), text=("c1",), learned=GERMAN))
 FITTED = 0.04  # how often the command line, which takes ten times as long, is asked as well
@@ -103,8 +103,6 @@ class CsvFiles:
         source = path
         if way == "local":
             more = ["--engine", "local"]
-        elif way == "checkpoint":
-            more = ["--checkpoint", str(self.folder / "in" / "kept")]
         elif way in ("folder", "pattern"):
             (self.folder / "in" / "b.csv").write_bytes(self.input)
             source = self.folder / "in" if way == "folder" else self.folder / "in" / "*.csv"

@@ -19,7 +19,6 @@ from ..schema import Level
 from ..stats import Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.counts import CodedColumns
-from ..stats.rows import take_rows
 from ..stats.units import Units, deal_groups
 from ..table import Table
 from ..tasks import classify
@@ -262,15 +261,6 @@ class ForestFitted(HeldFitted):
             model = replace(begun, statistics=begun.summarize(others, 0))
             number = np.array([self.statistics.classes.index(label) for label in others.classes])
             out[np.ix_(own, number)] = model.log_posterior(model.recoded(every.take(own).rows))
-        return out
-
-    def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
-        """Return the same of rows that are kept, by models of folds of whole groups; others leave one by one."""
-        place = self.reservoir.locate(rows[: len(self.reservoir.rows)], codes, self.statistics.classes)
-        out, kept, other = self.left_out_rows[place], place >= 0, np.flatnonzero(place < 0)
-        if not kept.all():
-            some = [take_rows(part, other) for part in rows]
-            out[other] = self.left_out_unseen(some, codes[other], None if weight is None else weight[other])
         return out
 
     def _unseen(self, rows: Array) -> NDArray[np.bool_] | None:

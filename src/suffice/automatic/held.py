@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .._arrays import np
+from .._arrays import Array, Codes, np
 from .._derived import shared
 from ..densities import Rows
 from ..errors import MergeError
@@ -14,6 +14,7 @@ from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
 from ..stats.copies import are_copies
 from ..stats.reservoir import rows_per_weight
+from ..stats.rows import take_rows
 from ..stats.units import Units
 from .by_rows import rows_of_sample
 from .member_family import MemberFamily
@@ -52,6 +53,17 @@ class HeldFitted(Fitted):
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
         return [*super().sampled_rows(), rows_of_sample(self.statistics, self.held_as).rows]
+
+    def left_out_groups(
+        self, rows: Rows, codes: Codes, weight: Array | None, group: Codes, place: Codes | None = None
+    ) -> Array:
+        """Return the same of rows that are kept, by folds of whole groups; others leave one by one."""
+        assert place is not None
+        out, other = self.left_out_rows[place], np.flatnonzero(place < 0)
+        if len(other):
+            some = [take_rows(part, other) for part in rows]
+            out[other] = self.left_out_unseen(some, codes[other], None if weight is None else weight[other])
+        return out
 
     @property
     def held_as(self) -> type[MemberRows]:

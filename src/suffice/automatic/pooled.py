@@ -279,10 +279,6 @@ class PooledFitted(HeldFitted):
         own = removed * (self._chosen_before.unit if self.holds_no_rows else self.reservoir.rows_per_weight)
         return self.pool.leave_out(Sample(self._read(rows), codes, own, own, own, own), log_prior)
 
-    def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
-        """Return the same: rows that are kept have been judged without their groups."""
-        return self.left_out(rows, codes, weight)
-
     @property
     def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept; DataError where they say too little."""

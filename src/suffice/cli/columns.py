@@ -25,7 +25,8 @@ def columns(
 
     A column is worth what the model loses, in nats of log-loss, where its cells are unknown: each of the rows that the
     model keeps is judged by the model of all others, with the column and without it. Below 0 the model does better
-    without it. No table is needed, and nothing is fitted again.
+    without it. No table is needed, and nothing is fitted again. Of a model that was fitted with --groups whole groups
+    leave, and standard errors are those of groups drawn whole.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ def columns(
             {
                 "loss": found.loss,
                 "rows": found.rows,
+                **({} if found.groups is None else {"groups": found.groups}),
                 "judged_by": found.judged_by,
                 "columns": [
                     {
@@ -71,7 +73,8 @@ def columns(
     print()
     named = ", ".join(visible(str(name)) for name in few) if few else "none: the shares of the classes alone"
     print(f"{len(few)} of {count(len(schema), 'column')} within {within:g} nats of all: {named}")
+    groups = "" if found.groups is None else f" in {count(found.groups, 'group')}"
     common.remark(
-        f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept, "
-        f"by {found.judged_by}."
+        f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept"
+        f"{groups}, by {found.judged_by}."
     )

@@ -75,7 +75,6 @@ def fit(
     members: Literal["all", "generative"] | None = None,
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
-    checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     force: Force = False,
     sheet: Sheet = None,
     dates: DateOrder = None,
@@ -131,9 +130,6 @@ def fit(
         any table is read in parts.
     scheduler
         For --engine dask: address of the cluster, such as tcp://10.0.0.1:8786; one on this machine if not given.
-    checkpoint
-        For long fits: file that keeps what is learned so far, every half minute and when interrupted. The same command
-        resumes from it, and removes it at the end.
 
     Examples
     --------
@@ -155,9 +151,8 @@ def fit(
     orders = read_orders(ordered)
     how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
     how |= {"weight": weight, "groups": groups, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
-    if is_many(data) or is_large(data) or engine != "auto" or checkpoint:
-        told = {"engine": scheduler or engine, "checkpoint": checkpoint}
-        learned = _in_parts(data, target, model, options, family, orders, how, told, common)
+    if is_many(data) or is_large(data) or engine != "auto":
+        learned = _in_parts(data, target, model, options, family, orders, how, scheduler or engine, common)
     else:
         learned = _at_once(data, target, model, options, family, orders, how, common)
     estimator, left_out, rows, unlabelled = learned
@@ -206,15 +201,15 @@ def _in_parts(
     family: tuple[str, ...],
     orders: dict[str, list[str]],
     how: Facts,
-    told: Facts,
+    engine: str,
     common: Common,
 ) -> Learned:
-    """Fit to a table in parts; `how` says how its cells are read, `told` who reads it."""
+    """Fit to a table in parts; `how` says how its cells are read, `engine` who reads it."""
     table = declared(data, target, common=common, **how)
     used, left_out = usable_columns(model, table)
     estimator = make_estimator(model, families=read_families(family, table, data), **options)
     known = {"weight": how["weight"], "groups": how["groups"], "columns": used, "ordered": orders or None}
-    rows, unlabelled = learn(estimator, table, data, target, common, **told, **known)
+    rows, unlabelled = learn(estimator, table, data, target, common, engine=engine, **known)
     return estimator, left_out, rows, unlabelled
 
 

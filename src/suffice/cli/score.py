@@ -12,10 +12,10 @@ from .answers import by_text, model_labels, open_model
 from .deciding import Costs, Priors, answer_costs, given_priors, remark_priors
 from .files import check_readable
 from .output import COMMON, Common, noting_warnings, page_width, print_json, progress, rows_progress
-from .parameters import ColumnName, DataPath, MoreMissing, SavedModel, Sheet, Weight
+from .parameters import ColumnName, DataPath, Groups, MoreMissing, SavedModel, Sheet, Weight
 from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, did_you_mean
-from .training import check_named, check_not_read, read_batch, weight_values
+from .training import check_named, check_not_read, group_values, read_batch, weight_values
 
 if TYPE_CHECKING:
     from .._arrays import Array
@@ -34,6 +34,7 @@ def score(
     *,
     target: ColumnName | None = None,
     weight: Weight = None,
+    groups: Groups = None,
     priors: Priors = (),
     costs: Costs = (),
     positive: ColumnName | None = None,
@@ -46,7 +47,8 @@ def score(
     Accuracy with its 95 % interval, log-loss, calibration, recall and precision of each class, areas under the ROC and
     the precision-recall curve, who is taken for whom, and what flagging rows from a probability on would find: beside
     each what needs no model, naming the commonest class or the class shares. Rows without a label, or of classes that
-    the model does not know, are counted and not judged. Rows that look as if they were learned are pointed out.
+    the model does not know, are counted and not judged. Rows that look as if they were learned are pointed out. With
+    --groups the interval of the accuracy and the standard error of the log-loss are those of groups drawn whole.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def score(
     adapt = priors == ("adapt",)
     told: Told = None if adapt else given_priors(priors, estimator)
     target = target or _target(estimator)
-    asked = _Asked(estimator, schema, data, target, weight, told, matrix, adapt, sheet)
+    asked = _Asked(estimator, schema, data, target, weight, groups, told, matrix, adapt, sheet)
     with noting_warnings(common):
         found = asked.in_parts(common, missing_text) if asked.comes_in_parts else asked.whole(common, missing_text)
     if common.json:
@@ -117,6 +119,7 @@ class _Asked:
     data: Path
     target: str
     weight: str | None
+    groups: str | None
     priors: Told
     costs: Array | None
     adapt: bool
@@ -129,12 +132,14 @@ class _Asked:
     def whole(self, common: Common, missing: tuple[str, ...]) -> Assessment:
         """Return how good the model is at a table that memory holds."""
         quiet = replace(common, quiet=True)  # the answer itself says which rows have no label
-        batch = read_batch(self.data, self.estimator, self.schema, self.target, self.weight, quiet, missing, self.sheet)
+        batch = read_batch(
+            self.data, self.estimator, self.schema, self.target, self.weight, quiet, missing, self.sheet, self.groups
+        )
         with progress(common, f"Judging by {self.data.name}"):
             if self.adapt:
                 self._adapted(self.estimator.adapt_priors(batch.columns), common)
             found = self.estimator.assess(
-                batch.columns, batch.labels, batch.weight, priors=self.priors, costs=self.costs
+                batch.columns, batch.labels, batch.weight, batch.groups, priors=self.priors, costs=self.costs
             )
         return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
 
@@ -146,12 +151,12 @@ class _Asked:
 
         if not is_many(self.data):
             check_readable(self.data)
-        fitted, also = self.estimator._fitted, () if self.weight is None else (self.weight,)
+        fitted, also = self.estimator._fitted, tuple(own for own in (self.weight, self.groups) if own is not None)
         reading = Reading.of(self.schema, fitted.past.dialect, also, self.target, "text", missing, self.sheet)
         source = open_source(self.data, reading)
         names = list(source.schema.names)
-        check_named(names, self.target, (), self.weight, self.data)
-        check_not_read(self.target, self.schema)
+        check_named(names, self.target, (), self.weight, self.data, self.groups)
+        check_not_read(self.target, self.schema, self.groups)
         columns = [str(name) for name in self.schema.names]
         absent = [name for name in columns if name not in names]
         if absent:
@@ -159,9 +164,8 @@ class _Asked:
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
                 self._adapted(adapt_to_table(fitted, source, watch), common)
-        judge = JudgedParts(
-            fitted, tuple(columns), self.target, self.weight, self._labels, self._weights, self.priors, self.costs
-        )
+        read = self.target, self.weight, self.groups, self._labels, self._weights, group_values
+        judge = JudgedParts(fitted, tuple(columns), *read, self.priors, self.costs)
         with rows_progress(common, "Judging") as watch:
             return assess_table(fitted, source, judge, watch)
 

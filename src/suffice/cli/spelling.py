@@ -28,7 +28,7 @@ OPTIONS = {  # keywords of the library, and the options that stand for them
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
-            *("by", "by_class", "checkpoint", "costs", "decay", "dialect", "divisor", "draws"),
+            *("by", "by_class", "costs", "decay", "dialect", "divisor", "draws"),
             *("dtype", "engine", "fdr", "folds"),
             *("given", "keep_rows", "label", "least", "like", "missing", "missing_text", "priors", "reject"),
             *("shrinkage", "smoothing", "table", "weight", "within"),
@@ -54,6 +54,7 @@ SETTINGS = (  # which the command line has no option for: models that were fitte
 
 # Those that reach into what is to be done next; they hold no name or value of users.
 WHOLE = (
+    (r"groups= \(--groups COLUMN\)", "--groups COLUMN"),
     (r"for every class in a dict by label", "for every class"),
     (
         r"\bX is an? (.*) on the device (.*) Next: (.*)move X to the CPU",

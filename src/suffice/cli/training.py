@@ -98,7 +98,7 @@ def read_training(
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
-    belong = None if groups is None else _groups(table.column(groups))
+    belong = None if groups is None else group_values(table.column(groups))
     return Training(columns, given, weights, unlabelled, belong, found.dialect, numbers)
 
 
@@ -172,8 +172,13 @@ def check_named(
             raise ColumnProblem.absent([name], names, path, f"for {option}")
 
 
-def check_not_read(target: str, schema: Schema) -> None:
-    """Refuse a target that is among the columns which a model tells classes by."""
+def check_not_read(target: str, schema: Schema, groups: str | None = None) -> None:
+    """Refuse a target, or a column of groups, that is among the columns which a model tells classes by."""
+    if schema.named and groups in schema.names:
+        raise UsageProblem(
+            f"--groups {groups!r} is one of the columns that the model tells classes by. Fit a model by the same "
+            "--groups, which does not learn from it."
+        )
     if schema.named and target in schema.names:
         raise UsageProblem(
             f"--target {target!r} is one of the columns that the model tells classes by. Name the column that holds "
@@ -197,12 +202,12 @@ def read_batch(
     found = read_for(estimator, schema, path, also, target, tuple(missing), sheet, learning=True)
     table = found.columns
     check_named(table.column_names, target, (), weight, path, groups)
-    check_not_read(target, schema)
+    check_not_read(target, schema, groups)
     rows, _ = _labelled_rows(table, target)
     unlabelled = table.num_rows - rows.num_rows
     weights = None if weight is None else _weights(rows.column(weight), weight)
     others = rows.drop_columns([target, *also])
-    belong = None if groups is None else _groups(rows.column(groups))
+    belong = None if groups is None else group_values(rows.column(groups))
     columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
@@ -244,7 +249,7 @@ def _whole_numbers(labels: Column, target: str) -> Column:
         raise TargetProblem.not_classes(target, what) from None
 
 
-def _groups(column: Column) -> Column:
+def group_values(column: Column) -> Column:
     """Return a column that says which rows belong together; dates and times as text."""
     import pyarrow as pa
 

@@ -1,16 +1,13 @@
 """Maximum likelihood for mixtures by EM: which component a row belongs to, what its missing cells hold, and, where a
 label is missing, its class are unknown together; one step never lowers the likelihood of what was observed.
 
-`ascend` decides on every step and never sees a row: it asks for what it needs of them, and is answered from rows in
-memory (`climb`) or by passes over a table (`mixture_passes`).
-
 Dempster, Laird & Rubin (1977), doi:10.1111/j.2517-6161.1977.tb01600.x; with missing cells Ghahramani & Jordan (1994),
 Supervised learning from incomplete data via an EM approach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -71,13 +68,8 @@ class Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)
         stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
-        job = cls.of(stats, float(rows.weight.sum()), family.under(settings))
-        return replace(job, log_prior=log_prior, max_iter=max_iter, tol=tol, progress=progress)
-
-    @classmethod
-    def of(cls, stats: MixtureStats, total: float, model: MixtureModel, max_iter: int = 500, tol: float = 1e-5) -> Job:
-        """Return the same from statistics of the labelled rows, one component per class, and the weight of all rows."""
-        return cls(model, model.estimate(stats).components, total, max_iter=max_iter, tol=tol)
+        model, total = family.under(settings), float(rows.weight.sum())
+        return cls(model, model.estimate(stats).components, total, log_prior, max_iter, tol, progress)
 
     @property
     def family(self) -> Mixing:
@@ -120,63 +112,6 @@ class Climb:
         return self.trace[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
-    """Asks for the E step under a mixture; the answer is the log likelihood of the rows."""
-
-    mixture: Mixture
-    log_prior: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Condense:
-    """Asks for the statistics of the components under the responsibilities of the last E step."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Has the other components take over the rows of those that are not kept (m,)."""
-
-    kept: Flags
-
-
-Asked = Expect | Condense | Drop
-Answer = float | MixtureStats | None
-Ascent = Generator[Asked, Answer, Climb]
-
-
-@dataclass(slots=True)
-class _State:
-    """The present point of EM."""
-
-    owner: Codes
-    stats: MixtureStats = field(init=False)  # from the first M step on
-    mixture: Mixture = field(init=False)
-    trace: list[float] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Here:
-    """Answers an ascent from rows in memory; `share` (n, m) are responsibilities, `gaussian` fills missing cells."""
-
-    rows: Rows
-    job: Job
-    owner: Codes
-    share: Array
-    gaussian: Gaussian
-
-    def answer(self, asked: Asked) -> Answer:
-        k = len(self.job.reference.means)
-        if isinstance(asked, Condense):
-            return condense(self.rows, self.owner, self.share, self.gaussian, self.job.family, k)
-        if isinstance(asked, Drop):
-            self.owner, self.share, self.gaussian = drop(self.rows, self.owner, self.share, self.gaussian, asked.kept)
-            return None
-        self.gaussian = asked.mixture.components
-        likelihood, self.share = expect(self.rows, asked.mixture, asked.log_prior)
-        return likelihood
-
-
 def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array]:
     """Return the log likelihood of the rows and responsibilities (n, m); a labelled row stays within its class."""
     scores = rows.holes.log_density(mixture.components, rows.values) + mixture.log_weight
@@ -205,45 +140,61 @@ def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | N
 
     `filler` is the fit they come from, if any: a first estimate then needs no gentle start, in which the components of
     a class have one covariance, and missing cells are filled from it rather than from the class.
-    """
-    here = _Here(rows, job, owner, share, job.fillers(owner, rows) if filler is None else filler)
-    ascent = ascend(owner, job, gently=filler is None)
-    with single_blas_thread():
-        try:
-            asked = next(ascent)
-            while True:
-                asked = ascent.send(here.answer(asked))
-        except StopIteration as end:
-            reached: Climb = end.value
-            return reached
-
-
-def ascend(owner: Codes, job: Job, gently: bool = False) -> Ascent:
-    """Ask for EM steps, from responsibilities of the components with classes `owner` (m,) that the other side holds.
-
     A component that collapses (too little weight, or no spread in some direction) is dropped, and EM goes on without.
     Stops when a step gains less than `tol` nats per unit of weight, or where a repair would lower the likelihood.
     """
     k = len(job.reference.means)
-    state = _State(owner)
-    if gently:
-        yield from _maximize(state, replace(job, model=job.model.gentle()))
-        yield Expect(state.mixture, _log_prior(state, job))
-    steps, finished = yield from _run(state, job)
+    state = _State(rows, job, owner, share, job.fillers(owner, rows) if filler is None else filler)
+    with single_blas_thread():
+        if filler is None:
+            state.maximize(replace(job, model=job.model.gentle()))
+            state.expect()
+        steps, finished = _run(state, job)
     counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
     asked = np.bincount(owner, minlength=k)
     stats = replace(state.stats, asked=asked, steps=counts[0], unfinished=counts[1])
     return Climb(stats, state.mixture, tuple(state.trace), steps)
 
 
-def _run(state: _State, job: Job) -> Generator[Asked, Answer, tuple[int, bool]]:
+@dataclass(slots=True)
+class _State:
+    """The present point of EM: `share` (n, m) are responsibilities, `gaussian` fills missing cells."""
+
+    rows: Rows
+    job: Job
+    owner: Codes
+    share: Array
+    gaussian: Gaussian
+    stats: MixtureStats = field(init=False)  # from the first M step on
+    mixture: Mixture = field(init=False)
+    trace: list[float] = field(default_factory=list)
+
+    def expect(self) -> float:
+        """Do the E step; return the log likelihood."""
+        log_prior = log_shares(self.stats) if self.job.log_prior is None else self.job.log_prior
+        self.gaussian = self.mixture.components
+        likelihood, self.share = expect(self.rows, self.mixture, log_prior)
+        return likelihood
+
+    def maximize(self, job: Job) -> bool:
+        """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
+        dropped, k = False, len(job.reference.means)
+        while True:
+            self.stats = condense(self.rows, self.owner, self.share, self.gaussian, self.job.family, k)
+            self.mixture = job.model.estimate(self.stats)
+            worst = _lightest(self, _collapsed(self, job))
+            if not worst.any():
+                return dropped
+            dropped = True
+            self.owner, self.share, self.gaussian = drop(self.rows, self.owner, self.share, self.gaussian, ~worst)
+
+
+def _run(state: _State, job: Job) -> tuple[int, bool]:
     """Move the state to where the likelihood no longer rises; return the steps and whether it got there."""
-    yield from _maximize(state, job)
+    state.maximize(job)
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
-        likelihood = yield Expect(state.mixture, _log_prior(state, job))
-        assert isinstance(likelihood, float)
-        likelihood += job.model.log_prior(state.stats, state.mixture)
+        likelihood = state.expect() + job.model.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
             return step, True
@@ -255,13 +206,9 @@ def _run(state: _State, job: Job) -> Generator[Asked, Answer, tuple[int, bool]]:
             return step, True
         if step < job.max_iter:
             before = (state.stats, state.mixture)
-            if (yield from _maximize(state, job)):
+            if state.maximize(job):
                 state.trace.clear()
     return job.max_iter, False
-
-
-def _log_prior(state: _State, job: Job) -> Array:
-    return log_shares(state.stats) if job.log_prior is None else job.log_prior
 
 
 def log_shares(stats: MixtureStats) -> Array:
@@ -274,22 +221,6 @@ def log_shares(stats: MixtureStats) -> Array:
 def owners(found: Sequence[Climb]) -> Codes:
     """Return the class of each component, of climbs each of which is one class."""
     return np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
-
-
-def _maximize(state: _State, job: Job) -> Generator[Asked, Answer, bool]:
-    """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
-    dropped = False
-    while True:
-        stats = yield Condense()
-        assert isinstance(stats, MixtureStats)
-        state.stats = stats
-        state.mixture = job.model.estimate(state.stats)
-        worst = _lightest(state, _collapsed(state, job))
-        if not worst.any():
-            return dropped
-        dropped = True
-        state.owner = state.owner[~worst]
-        yield Drop(~worst)
 
 
 def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: Mixing, k: int) -> MixtureStats:

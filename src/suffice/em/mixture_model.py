@@ -34,7 +34,7 @@ class Components(Protocol):
 
 
 class Mixing(Protocol):
-    """How rows are counted: what a pass over rows that are elsewhere takes along."""
+    """How rows are counted."""
 
     @property
     def inner(self) -> Components:

@@ -7,8 +7,9 @@ holds for many rows, tries a number of components only while each free parameter
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
@@ -54,31 +55,14 @@ def fit_mixtures(
     if all(wanted == 1 for wanted in search.wanted):
         return family.summarize(values, codes, k, weight)
     own, rows = family.apart(), Rows.of(values, codes, weight)
-    found = [fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, settings, search) for c in range(k)]
+    found = [_fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, settings, search) for c in range(k)]
 
-    def jointly() -> MixtureStats:
-        return _fit_together(rows, found, family, settings, search)
-
-    bound = family.inner.shared or family.under(settings).pools or _unseen(values, codes, k, family)
-    return assemble(found, lambda: family.summarize(values, codes, k, weight), jointly if bound else None)
-
-
-def assemble(
-    found: Sequence[Climb], single: Callable[[], MixtureStats], jointly: Callable[[], MixtureStats] | None
-) -> MixtureStats:
-    """Return the statistics of all classes, from where each arrived on its own.
-
-    Of one component each they are those of the rows, `single()`; classes that take something from each other are
-    fitted once more, `jointly()`.
-    """
     if all(climbed.stats.is_single for climbed in found):
-        stats = single()
-    elif jointly is not None:
-        stats = jointly()
+        stats = family.summarize(values, codes, k, weight)
+    elif family.inner.shared or family.under(settings).pools or _unseen(values, codes, k, family):
+        stats = _fit_together(rows, found, family, settings, search)
     else:
-        stats = found[0].stats
-        for climbed in found[1:]:
-            stats = stats.beside(climbed.stats)
+        stats = reduce(MixtureStats.beside, (climbed.stats for climbed in found))
     asked = np.concatenate([climbed.stats.asked for climbed in found])
     return replace(stats, asked=np.maximum(asked, stats.counts))
 
@@ -112,25 +96,25 @@ def _in_order(rows: Rows, members: Codes) -> Rows:
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
-def fit_class(rows: Rows, c: int, family: MixtureFamily[T], settings: T, search: Search) -> Climb:
+def _fit_class(rows: Rows, c: int, family: MixtureFamily[T], settings: T, search: Search) -> Climb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
     `rows` are its rows, numbered 0, in lexicographic order.
     """
     job = Job.start(rows, 1, family, settings, max_iter=search.max_iter, tol=search.tol)
     rng = np.random.default_rng(search.seeds[c])
-    wanted, kinds = search.wanted[c], distinct(rows.values)
+    wanted, kinds = search.wanted[c], _distinct(rows.values)
     if isinstance(wanted, str):
         cells = float((rows.weight @ ~np.isnan(rows.values)).sum())
-        numbers = (m for m in range(2, search.max_components + 1) if possible(m, job, cells, kinds))
+        numbers = (m for m in range(2, search.max_components + 1) if _possible(m, job, cells, kinds))
         several = (_best_start(rows, m, job, rng, search.n_init) for m in numbers)
-        best = least_bic(itertools.chain([_alone(rows, job)], several), job)
+        best = _least_bic(itertools.chain([_alone(rows, job)], several), job)
         return replace(best, stats=replace(best.stats, asked=best.stats.counts))
-    check_distinct(kinds, wanted, job.model.label(c))
+    _check_distinct(kinds, wanted, job.model.label(c))
     return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
 
 
-def check_distinct(kinds: int, wanted: int, label: Level) -> None:
+def _check_distinct(kinds: int, wanted: int, label: Level) -> None:
     """Raise DataError where a class has fewer different rows than it is to have components."""
     if wanted > kinds:
         raise DataError(
@@ -139,12 +123,12 @@ def check_distinct(kinds: int, wanted: int, label: Level) -> None:
         )
 
 
-def possible(m: int, job: Job, cells: float, kinds: int) -> bool:
+def _possible(m: int, job: Job, cells: float, kinds: int) -> bool:
     """Return whether a class with so many observed cells and different rows may have m components under "bic"."""
     return CELLS * _parameters(m, job) <= cells and m <= kinds
 
 
-def least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
+def _least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
     """Return the candidate of the least BIC: of one component, of two, and so on, until `WORSE` in a row are worse."""
     found = iter(candidates)
     best = next(found)
@@ -187,32 +171,32 @@ def _best_start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: 
     Where components collapse on the way there, the next one goes on.
     """
     ended = list[Climb]()
-    for short in sorted(short_climbs(rows, m, job, rng, n_init), key=_rank, reverse=True):
+    for short in sorted(_short_climbs(rows, m, job, rng, n_init), key=_rank, reverse=True):
         ended.append(_go_on(rows, short, job, SHORT, job.max_iter))
         if len(ended[-1].stats.owner) == m:
             break
-    best = most_likely(ended)
+    best = _most_likely(ended)
     best = _alone(rows, job) if best.stats.is_single else best
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
-def short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> list[Climb]:
+def _short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> list[Climb]:
     """Return climbs of at most SHORT steps: the `n_init` most likely after FIRST steps, of TRIES times as many.
 
     Where these lose components, as those that lead to a spike of a few rows do after a likely beginning, the others
     follow until one keeps all.
     """
     owner, first = np.zeros(m, dtype=np.int64), min(FIRST, job.max_iter)
-    looks = [climb(rows, owner, share, replace(job, max_iter=first)) for share in starts(rows, m, rng, TRIES * n_init)]
+    looks = [climb(rows, owner, share, replace(job, max_iter=first)) for share in _starts(rows, m, rng, TRIES * n_init)]
     climbs = list[Climb]()
     for look in sorted(looks, key=_rank, reverse=True):
-        if len(climbs) >= n_init and len(most_likely(climbs).stats.owner) == m:
+        if len(climbs) >= n_init and len(_most_likely(climbs).stats.owner) == m:
             break
         climbs.append(_go_on(rows, look, job, first, min(SHORT, job.max_iter)))
     return climbs
 
 
-def most_likely(climbs: Sequence[Climb]) -> Climb:
+def _most_likely(climbs: Sequence[Climb]) -> Climb:
     """Return the most likely of the climbs that kept the most components."""
     return max(climbs, key=_rank)
 
@@ -231,7 +215,7 @@ def _go_on(rows: Rows, climbed: Climb, job: Job, done: int, most: int) -> Climb:
     return replace(further, stats=replace(further.stats, steps=further.stats.steps + done))
 
 
-def starts(rows: Rows, m: int, rng: np.random.Generator, number: int) -> Iterator[Array]:
+def _starts(rows: Rows, m: int, rng: np.random.Generator, number: int) -> Iterator[Array]:
     """Yield responsibilities (n, m) of 0 and 1 of rows nearest to seeded centres, missing cells at the column's mean.
 
     The first is k-means in standard units. The others take at most one of Lloyd's steps, in standard units or with
@@ -266,7 +250,7 @@ def _whitened(z: Array, weight: Array) -> Array:
     return np.asarray(z @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
-def distinct(values: Array) -> int:
+def _distinct(values: Array) -> int:
     """Return the number of different rows, of rows in lexicographic order; missing cells are alike."""
     same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
     return 1 + int((~same.all(axis=1)).sum())

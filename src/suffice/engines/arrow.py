@@ -14,6 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._arrays import NDArray, np
+from ..errors import SourceError
+
+AS_WRITTEN = "\0"  # in front of the name of a column that is asked for so; no name begins with it: `check_names`
 
 
 class DataType(Protocol):
@@ -70,6 +73,7 @@ class Rows(Protocol):
     """A record batch or a table."""
 
     columns: list[Column]
+    nbytes: int
     num_rows: int
     schema: Schema
 
@@ -122,3 +126,23 @@ def missing(column: Column) -> Column:
 def how_many(truths: Column) -> int:
     """Return how many cells are true."""
     return int(pc.sum(truths).as_py() or 0)
+
+
+def together(tables: Sequence[Table]) -> Table:
+    """Return the rows of tables of the same columns; where their types differ, dictionaries are written out."""
+    if any(table.schema != tables[0].schema for table in tables):
+        tables = [pa.table(list(map(decoded, own.columns)), names=own.column_names) for own in tables]
+    whole: Table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    return whole
+
+
+def as_written(name: str) -> str:
+    """Return the name by which a file gives a column as it stands: of a CSV its text, else texts with their spaces."""
+    return AS_WRITTEN + name
+
+
+def check_names(where: str, names: Iterable[str]) -> None:
+    """Raise SourceError where a column's own name would read as one that asks for another as it is written."""
+    for name in names:
+        if name.startswith(AS_WRITTEN):
+            raise SourceError.begins_with_nul(where, name)

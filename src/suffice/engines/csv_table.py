@@ -23,7 +23,7 @@ from ..errors import SourceError
 from ..schema import Schema, repeated_names
 from . import csv_remarks
 from .amounts import PERCENT
-from .arrow import Column, DataType, Field, Rows, Table, is_number
+from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Table, check_names, is_number
 from .calendar import added
 from .cells import Seen, UnexpectedCellError, blanks, convert, without
 from .csv_dates import Dates
@@ -31,7 +31,6 @@ from .csv_marks import Marks
 from .csv_problems import CsvProblem
 from .csv_text import Form, check_lines, check_regular, explained, find_form, open_text_cells
 from .spaces import Spaces, trim
-from .written import AS_WRITTEN, check_names
 
 
 @dataclass(frozen=True)

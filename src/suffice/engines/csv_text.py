@@ -28,8 +28,7 @@ from ..errors import SourceError
 from .arrow import Rows, Table
 from .csv_problems import CsvProblem
 from .json_lines import key_names, text_batches
-from .titles import ROWS, header_place
-from .workbooks import above, read_sheet
+from .workbooks import ROWS, above, header_place, read_sheet
 
 READ_CHUNK = 1 << 20  # bytes
 SAMPLE = 1 << 16  # characters of a file that say how its cells are separated

@@ -13,8 +13,7 @@ import pyarrow as pa
 from distributed import Client, Future, LocalCluster, as_completed
 
 from .._arrays import single_blas_thread
-from .fold import FAN_IN, Kernel, State, learn_part, merge_all
-from .local import Clock, Watcher
+from .local import FAN_IN, Clock, Kernel, State, Watcher, learn_part, merge_all
 from .parts import HeldPart, Part, rows_at_a_time
 from .sources import Source
 

@@ -34,7 +34,6 @@ class Files:
     rows: int | None
     parts: tuple[FilePart, ...]
     csv: tuple[Path, ...]  # and others whose cells are read as text
-    stamps: tuple[str, ...]
 
 
 def file_kind(path: Path) -> str:
@@ -95,12 +94,11 @@ def open_files(source: Given) -> Files:
         raise SourceError(f"{name!r} means files of several formats, {several}. Next: name those of one format.")
     for path in paths:
         _check_readable(path)
-    stamps = tuple(f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths)
     kind = kinds.pop()
     if kind in OF_TEXT:
-        return Files(repr(name), pa.schema([]), None, (), tuple(paths), stamps)
+        return Files(repr(name), pa.schema([]), None, (), tuple(paths))
     schema, rows, parts = _open_parts(paths, kind, folder)
-    return Files(repr(name), schema, rows, parts, (), stamps)
+    return Files(repr(name), schema, rows, parts, ())
 
 
 def without_spaces(found: Files) -> tuple[Files, Spaces]:

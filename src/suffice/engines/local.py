@@ -1,20 +1,101 @@
-"""The local engine: parts × threads on this machine, with bounded readahead, so that memory is flat in rows."""
+"""The local engine, and what every engine has: parts, a kernel that maps each to a state, and the order of merging.
+
+Parts × threads on this machine, with bounded readahead, so that memory is flat in rows.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeVar
 
 from .._arrays import bounded_map
 from ..errors import SufficeError
 from .arrow import Table
-from .fold import Fold, Kernel, learn_part, placed
 from .parts import Part, rows_at_a_time
 from .sources import Source
+
+FAN_IN = 8
+
+
+class State(Protocol):
+    """What is learned from some rows."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows that are."""
+
+    def merge(self, other: Self) -> Self:
+        """Return what is learned from both sets of rows."""
+
+
+Kernel = Callable[[Table], State | None]  # None of no row
+
+
+@dataclass
+class Fold:
+    """The states of the parts so far: for each level of the tree, how many are merged and what they gave.
+
+    A tree of fan-in eight over the parts in their order, which depends on their number alone: any engine gives the same
+    bits.
+    """
+
+    levels: list[tuple[int, Any]] = field(default_factory=list)
+
+    def push(self, state: State | None) -> None:
+        """Add the state of the next part."""
+        for number, (count, sofar) in enumerate(self.levels):
+            merged = state if count == 0 else merged_pair(sofar, state)
+            if count + 1 < FAN_IN:
+                self.levels[number] = (count + 1, merged)
+                return
+            self.levels[number] = (0, None)
+            state = merged
+        self.levels.append((1, state))
+
+    def result(self) -> State | None:
+        """Return the state of all parts, or None if there was none."""
+        carried: State | None = None
+        for count, sofar in self.levels:
+            if count:
+                carried = merged_pair(sofar, carried)
+        return carried
+
+
+def merged_pair(one: State | None, other: State | None) -> State | None:
+    """Return the state of the rows of both; None is that of no row."""
+    return other if one is None else one if other is None else one.merge(other)
+
+
+def merge_all(states: Iterable[State | None]) -> State | None:
+    """Return the states merged one after the other."""
+    merged: State | None = None
+    for state in states:
+        merged = merged_pair(merged, state)
+    return merged
+
+
+def learn_part(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> State | None:
+    """Return the state of a part, read and summarised table by table; None if it holds no row.
+
+    An error names the part.
+    """
+    try:
+        return merge_all(kernel(table) for table in part.tables(columns, rows))
+    except SufficeError as error:
+        raise placed(error, part.where) from error
+
+
+def placed(error: SufficeError, where: str) -> SufficeError:
+    """Return the same refusal saying where it arose."""
+    if where in str(error):
+        return error
+    try:
+        return type(error)(f"{where}: {error}")
+    except TypeError:
+        return error
 
 
 @dataclass(frozen=True)
@@ -27,18 +108,16 @@ class Progress:
     rows: int
     total: int | None
     elapsed: float
-    begun: int = 0  # rows that were done before, as a checkpoint says
     share: float | None = None
 
     @property
     def seconds_left(self) -> float | None:
         """How long the rest takes at the speed so far; None where that is not known."""
-        fresh = self.rows - self.begun
-        if self.total is None and self.share and not self.begun:
+        if self.total is None and self.share:
             return self.elapsed * (1.0 - self.share) / self.share
-        if self.total is None or fresh <= 0:
+        if self.total is None or self.rows <= 0:
             return None
-        return self.elapsed * max(self.total - self.rows, 0) / fresh
+        return self.elapsed * max(self.total - self.rows, 0) / self.rows
 
 
 Watcher = Callable[[Progress], None]
@@ -48,43 +127,26 @@ T = TypeVar("T")
 class Clock:
     """Tells a watcher how far a job is."""
 
-    def __init__(self, watcher: Watcher | None, source: Source, begun: int = 0) -> None:
+    def __init__(self, watcher: Watcher | None, source: Source) -> None:
         self._watcher, self._total, self._share = watcher, source.rows, source.share
-        self._start, self._begun, self.rows = time.monotonic(), begun, begun
+        self._start, self.rows = time.monotonic(), 0
 
     def advance(self, rows: int) -> None:
         """Count rows as done."""
         self.rows += rows
         if self._watcher is not None:
             share = None if self._share is None else self._share()
-            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, self._begun, share))
+            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, share))
 
 
-def learn(
-    source: Source,
-    columns: Sequence[str],
-    kernel: Kernel,
-    *,
-    progress: Watcher | None = None,
-    fold: Fold | None = None,
-    begun: int = 0,
-    after: Callable[[Fold, int], None] | None = None,
-) -> Any:
-    """Return the state of all rows of a source, in one pass over it; None if it has no row.
-
-    `fold` holds the states of the parts done before, with `begun` rows. `after(fold, rows)` is called after each part,
-    and once more when the job is interrupted.
-    """
-    fold = Fold() if fold is None else fold
-    rows = rows_at_a_time(len(columns))
-    clock = Clock(progress, source, begun)
-    parts = itertools.islice(source.parts(columns, rows), fold.parts, None)
+def learn(source: Source, columns: Sequence[str], kernel: Kernel, *, progress: Watcher | None = None) -> Any:
+    """Return the state of all rows of a source, in one pass over it; None if it has no row."""
+    fold, rows = Fold(), rows_at_a_time(len(columns))
+    clock, parts = Clock(progress, source), source.parts(columns, rows)
     with contextlib.closing(bounded_map(lambda part: learn_part(part, kernel, columns, rows), parts)) as states:
         for state in states:
             fold.push(state)
             clock.advance(0 if state is None else state.rows)
-            if after is not None:
-                after(fold, clock.rows)
     return fold.result()
 
 

@@ -6,7 +6,6 @@ and its parts. Polars and DuckDB objects come to us; neither library is imported
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
@@ -18,11 +17,10 @@ import pyarrow as pa
 
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
-from .arrow import Rows, Table
+from .arrow import Rows, Table, check_names
 from .csv_table import CsvTable, Reading
 from .files import Given, open_files, without_spaces
-from .sources import Relation, Source
-from .written import check_names
+from .sources import Source
 
 BATCH = 1 << 16  # rows that other libraries give at a time
 
@@ -75,20 +73,11 @@ def _open_paths(source: Given, reading: Reading) -> Source:
     found = open_files(source)
     if found.csv:
         table = CsvTable(found.csv, reading)
-        how = (reading.target, reading.labels, reading.declared, reading.sheet, reading.trim)
-        identity = _digest((*found.stamps, repr(how)))
-        return Source(
-            found.name, table.schema, None, batches=table.batches, identity=identity, share=table.meter.share, csv=table
-        )
-    identity = _digest((*found.stamps, "" if reading.trim else "with spaces"))
+        return Source(found.name, table.schema, None, batches=table.batches, share=table.meter.share, csv=table)
     if not reading.trim or repeated_names(found.schema.names):
-        return Source(found.name, found.schema, found.rows, found.parts, identity=identity)
+        return Source(found.name, found.schema, found.rows, found.parts)
     found, spaces = without_spaces(found)
-    return Source(found.name, found.schema, found.rows, found.parts, identity=identity, spaces=spaces)
-
-
-def _digest(stamps: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(stamps).encode("utf-8", "surrogatepass")).hexdigest()
+    return Source(found.name, found.schema, found.rows, found.parts, spaces=spaces)
 
 
 def _open_dataset(dataset: Any) -> Source:
@@ -120,10 +109,10 @@ def _collected(frame: Any) -> Any:
         return frame.collect()
 
 
-def _open_relation(relation: Relation, old: bool = False) -> Source:
+def _open_relation(relation: Any, old: bool = False) -> Source:
     """Read a DuckDB relation as an Arrow stream of the columns asked for."""
 
-    def reader(chosen: Relation) -> pa.RecordBatchReader:
+    def reader(chosen: Any) -> pa.RecordBatchReader:
         return chosen.fetch_arrow_reader(BATCH) if old else chosen.to_arrow_reader(BATCH)
 
     def read(columns: Sequence[str]) -> Iterator[Rows]:
@@ -134,7 +123,7 @@ def _open_relation(relation: Relation, old: bool = False) -> Source:
     schema = empty.schema
     for _ in empty:  # an open result would block the connection
         pass
-    return Source("The relation", schema, None, batches=read, relation=relation)
+    return Source("The relation", schema, None, batches=read)
 
 
 def _open_stream(source: object) -> Source:

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import SourceError
-from .arrow import Rows, Schema, Table, is_text
+from .arrow import AS_WRITTEN, Rows, Schema, Table, is_text
 from .spaces import Spaces
-from .written import AS_WRITTEN
 
 CELLS = 1 << 20  # read at a time: 8 MiB of numbers
 BUFFER = 1 << 16  # bytes of a column read at a time

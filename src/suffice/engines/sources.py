@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from .._dialect import Dialect
 from ..errors import DataError, SourceError
-from .arrow import Rows, Schema, Table
+from .arrow import Rows, Schema, Table, as_written
 from .csv_table import CsvTable
 from .parts import UNREADABLE, FilePart, HeldPart, Part, checked, regular
 from .spaces import Spaces
-from .written import as_written
-
-
-class Relation(Protocol):
-    """What is used of a relation of DuckDB, by its names."""
-
-    columns: list[str]
-    types: list[object]
-    query: Callable[[str, str], Answer]  # a name for the relation, and the query
-    project: Callable[[str], Relation]
-    limit: Callable[[int], Relation]
-    to_arrow_reader: Callable[[int], pa.RecordBatchReader]
-    fetch_arrow_reader: Callable[[int], pa.RecordBatchReader]  # as older versions call it
-
-
-class Answer(Protocol):
-    """What a query of DuckDB found."""
-
-    fetchall: Callable[[], list[tuple[object, ...]]]
 
 
 @dataclass(frozen=True)
@@ -49,10 +30,8 @@ class Source:
     files: tuple[FilePart, ...] = ()
     batches: Callable[[Sequence[str]], Iterator[Rows]] | None = None
     once: bool = False
-    identity: str = ""
     native: Any = None  # a table of the engine that is to read it
     share: Callable[[], float] | None = None  # of a text whose rows nobody has counted: how much of it is read
-    relation: Relation | None = None  # of DuckDB, which can add up by itself
     csv: CsvTable | None = None  # which knows how it is written
     spaces: Spaces | None = None  # of Parquet and Arrow files: what was taken away in the parts read so far
 

@@ -22,8 +22,7 @@ from .._arrays import single_blas_thread
 from ..errors import DataError, SchemaError, SettingError, SourceError, SufficeError
 from ..stats.patterns import TooManyPatternsError
 from .arrow import Rows
-from .fold import FAN_IN, Fold, Kernel, State, learn_part, merge_all
-from .local import Clock, Watcher
+from .local import FAN_IN, Clock, Fold, Kernel, State, Watcher, learn_part, merge_all
 from .parts import regular, rows_at_a_time
 from .sealing import new_key, sealed, unsealed
 from .sources import Source

@@ -351,6 +351,7 @@ class Diagnoses(Answers):
         X: object,
         y: object,
         sample_weight: object = None,
+        groups: object = None,
         *,
         priors: object = None,
         costs: object = None,
@@ -383,6 +384,9 @@ class Diagnoses(Answers):
         X, y : rows (n, d) and their labels (n,)
         sample_weight : array-like (n,), optional
             k means k copies of a row, so that intervals are those of so many rows.
+        groups : array-like (n,), optional
+            Which rows belong together, such as the visits of a patient: `log_loss_error` and `accuracy_interval` are
+            then those of groups drawn whole, and intervals of `calibration` are as much wider as that of the accuracy.
         priors, costs
             As for `predict`. With costs the answer judged is that of least expected cost.
 
@@ -402,4 +406,4 @@ class Diagnoses(Answers):
         >>> round(found.accuracy, 3), found.recall.round(2).tolist(), found.learned
         (0.96, [1.0, 0.96, 0.92], None)
         """
-        return assess.assess(self._fitted, X, y, sample_weight, priors, costs)
+        return assess.assess(self._fitted, X, y, sample_weight, groups, priors, costs)

@@ -29,7 +29,6 @@ class Tables(Edits):
         columns: Sequence[str] | None = None,
         unlabelled: str = "em",
         progress: Callable[[Progress], None] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
         missing_text: Sequence[str] = (),
         keep_spaces: bool = False,
         sheet: str | int | None = None,
@@ -40,10 +39,9 @@ class Tables(Edits):
         The rows are read once, in parts (row groups of Parquet files, else batches), and statistics are merged in the
         order of the parts: the model equals `fit` on the whole table to rounding, and the same parts give the same
         bits whatever the engine and the number of threads. `GenerativeClassifier` reads them twice: first for the rows
-        by which it freezes its columns. EM reads them once for every step: for `MixtureDiscriminant`, which starts from
-        a sample of the rows of each class (a class of which the sample holds every row is fitted as by `fit`, others
-        may come to rest at another maximum); for rows without a label; and for cells missing in more patterns than
-        statistics can hold.
+        by which it freezes its columns. What EM does, no statistics that merge do: `MixtureDiscriminant` of several
+        components, rows without a label, and cells missing in more patterns than statistics can hold. All rows are
+        then gathered and learned from as by `fit`; more than memory holds are refused with their size.
 
         Parameters
         ----------
@@ -60,12 +58,9 @@ class Tables(Edits):
             Column of row weights: k means k copies of the row, 0 that it is as if absent.
         groups : str, optional
             Column that says which rows belong together; see `fit`.
-        engine : {"auto", "local", "dask", "spark", "duckdb"}, a Dask client, its address or a Spark session
+        engine : {"auto", "local", "dask", "spark"}, a Dask client, its address or a Spark session
             What does the work. "auto" is this machine's threads, or the engine whose table `source` is. "dask" starts
-            a cluster on this machine; "tcp://…" is the address of one. "duckdb" has a DuckDB relation add up Gaussian,
-            Bernoulli and categorical columns inside the database, up to 30 columns of numbers; equal to rounding, not
-            to the bit. `keep_rows` above 0 then reads the rows for that sample alone. What sums do not do for (cells
-            missing in a full covariance, other families, EM) is read as by "local".
+            a cluster on this machine; "tcp://…" is the address of one.
         columns : sequence of str, optional
             Columns to learn from; all but target, weight and groups if not given. No other is read.
         unlabelled : {"em", "skip", "error"}
@@ -74,9 +69,6 @@ class Tables(Edits):
         progress : callable, optional
             Called after each part, in every pass, with an object that has `rows`, `total` (from the files' own
             metadata), `share` (how much of a CSV is read) and `seconds_left`; None where unknown.
-        checkpoint : path, optional
-            File that keeps what is learned so far, every half minute and when interrupted; the same call resumes from
-            it, and removes it at the end. For files and the local engine, and for the passes that are not EM.
         missing_text : sequence of str
             Texts of a CSV that mean a missing cell, in the target as well, beside an empty cell and, in columns to
             learn from, the usual NA, NaN, null, ? and the like.
@@ -122,7 +114,6 @@ class Tables(Edits):
                 columns=columns,
                 unlabelled=unlabelled,
                 progress=progress,
-                checkpoint=checkpoint,
                 missing_text=missing_text,
                 keep_spaces=keep_spaces,
                 sheet=None if sheet is None else str(sheet),

@@ -1,20 +1,21 @@
-"""What is made of the parts of a table: from a batch to statistics and to samples of rows."""
+"""The kernels of a fit in parts: from a batch of a table to statistics, to rows that freeze columns, or to all rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .._arrays import np
+from .._arrays import Array, Codes, np
+from .._memory import check_bytes
 from ..automatic.statistics import Columns, MemberRows
-from ..automatic.table_rows import TableRows
+from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct
 from ..errors import DataError
-from ..estimate import Block, Family
+from ..estimate import Block
 from ..fitted import Fitted
-from ..schema import Schema
-from ..stats import ByClass, ClassSamples
+from ..schema import Level, Schema, sort_levels
+from ..stats import ByClass
 from ..stats.batch import Batch
+from ..stats.rows import Keys, concat_rows
 from ..table import read_table
 
 if TYPE_CHECKING:
@@ -23,49 +24,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Learned:
-    """What is learned from some rows: their statistics (None without a row to learn from), and how many had no label.
-
-    `unlabelled_weight` is the weight of those without a label that are to join, `holed` marks the blocks with cells
-    that a joint density has to fill, `samples` are rows of each class, where they are asked for.
-    """
+    """What is learned from some rows: statistics, None without a row to learn from, and how many rows had no label."""
 
     statistics: ByClass | None
     rows: int
     unlabelled: int
-    unlabelled_weight: float = 0.0
-    holed: tuple[bool, ...] = ()
-    samples: ClassSamples | None = None
 
     def merge(self, other: Learned) -> Learned:
         """Return what is learned from both."""
-        if self.statistics is None or other.statistics is None:
-            filled = other if self.statistics is None else self
-            statistics, holed, samples = filled.statistics, filled.holed, filled.samples
-        else:
-            statistics = self.statistics.merge(other.statistics)
-            holed = tuple(a or b for a, b in zip(self.holed, other.holed, strict=True))
-            samples = self.samples and other.samples and self.samples.merge(other.samples)
-        return Learned(
-            statistics,
-            self.rows + other.rows,
-            self.unlabelled + other.unlabelled,
-            self.unlabelled_weight + other.unlabelled_weight,
-            holed,
-            samples,
-        )
+        both = [own.statistics for own in (self, other) if own.statistics is not None]
+        statistics = both[0].merge(both[1]) if len(both) == 2 else both[0] if both else None
+        return Learned(statistics, self.rows + other.rows, self.unlabelled + other.unlabelled)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The kernel of a fit: from a batch of a table to what is learned from it. It can be sent to another process."""
+    """From a batch of a table to what is learned from it. It can be sent to another process, as every kernel can."""
 
-    fitted: Fitted  # with the settings and the blocks as they are counted, before anything is learned
+    fitted: Fitted  # with settings and blocks, before anything is learned
     target: str
     weight: str | None
+    groups: str | None  # the column that says which rows belong together
     unlabelled: str
     columns: Columns | None = None  # as frozen by a first pass
-    samples: bool = False  # whether rows of each class are asked for
-    groups: str | None = None  # the column that says which rows belong together
 
     @property
     def schema(self) -> Schema:
@@ -74,34 +55,28 @@ class Summary:
 
     @property
     def plan(self) -> tuple[Block, ...]:
-        """The blocks as they are counted."""
+        """The blocks of the model."""
         return self.fitted.blocks
 
-    def __call__(self, table: Table, rows_only: bool = False) -> Learned:
-        """Summarise a pyarrow table; `rows_only` does without the statistics that a first pass does not need."""
+    def __call__(self, table: Table) -> Learned:
+        """Summarise a pyarrow table."""
         batch, absent = self.read(table)
         if batch is None:
             return Learned(None, table.num_rows, absent)
-        if rows_only:
-            batch = batch if batch.is_labelled else batch.split()[0]
-            k = len(batch.classes)
-            part = self.plan[-1].family.summarize(batch.rows[-1], batch.codes, k, batch.weight)
-            return Learned(
-                ByClass(batch.classes, np.zeros(k), (part,), heaviest=batch.heaviest), table.num_rows, absent
-            )
         known, unknown = (batch, None) if batch.is_labelled else batch.split()
-        statistics, weight = self._count(known), 0.0
+        k = len(known.classes)
+        pairs = zip(self.plan, known.rows, strict=True)
+        blocks = tuple(block.family.count(part, known.codes, k, known.weight) for block, part in pairs)
+        sample = self.fitted.sample_of(known)
+        statistics = ByClass(known.classes, known.class_weight, blocks, len(known.codes), sample, known.heaviest)
         if unknown is not None and self.fitted.keeps_unlabelled:
             statistics = replace(statistics, unlabelled=self.fitted.unlabelled_of(unknown))
-        elif unknown is not None:
-            weight = float(len(unknown.codes) if unknown.weight is None else unknown.weight.sum())
         if self.columns is not None:
-            statistics = _in_columns(statistics, self.columns)
-        holed = tuple(block.family.misses(part) for block, part in zip(self.plan, batch.rows, strict=True))
-        samples = None
-        if self.samples:
-            samples = ClassSamples.summarize(known.rows, known.codes, known.classes, known.weight, len(self.schema))
-        return Learned(statistics, table.num_rows, absent, weight, holed, samples)
+            rows = blocks[-1]
+            assert isinstance(rows, MemberRows)
+            assert isinstance(rows.rows, TableRows)
+            statistics = replace(statistics, blocks=(*blocks[:-1], rows.frozen(self.columns)))
+        return Learned(statistics, table.num_rows, absent)
 
     def read(self, table: Table) -> tuple[Batch | None, int]:
         """Return the rows of a pyarrow table, None if there are none, and how many have no label.
@@ -124,27 +99,129 @@ class Summary:
         batch = self.fitted.batch(columns, order, rows.labels, rows.weight, "any", rows.groups)
         return batch, rows.unlabelled
 
-    def _count(self, batch: Batch) -> ByClass:
-        """Return the statistics of labelled rows, by which every estimator begins."""
-        k = len(batch.classes)
-        pairs = zip(self.plan, batch.rows, strict=True)
-        blocks = tuple(block.family.count(part, batch.codes, k, batch.weight) for block, part in pairs)
-        sample = self.fitted.sample_of(batch)
-        return ByClass(batch.classes, batch.class_weight, blocks, len(batch.codes), sample, batch.heaviest)
 
-    def observing(self, wrap: Callable[[Family], Any]) -> Summary:
-        """Return the kernel with the families of blocks whose cells a joint density fills wrapped."""
-        plan = tuple(replace(b, family=wrap(b.family)) if _joint(b) else b for b in self.plan)
-        return replace(self, fitted=replace(self.fitted, blocks=plan))
+@dataclass(frozen=True)
+class Gathered:
+    """Tables of some rows as they were read, in order, of a source that holds `total` rows if that is known."""
+
+    tables: tuple[Table, ...]
+    rows: int
+    bytes: int
+    total: int | None
+
+    def merge(self, other: Gathered) -> Gathered:
+        """Return the rows of both; DataError where memory does not hold them all."""
+        both = self.rows + other.rows, self.bytes + other.bytes
+        return Gathered((*self.tables, *other.tables), *both, self.total).checked()
+
+    def checked(self) -> Gathered:
+        """Return the same rows; DataError if these, or all rows of the source at this size, take too much memory."""
+        least = self.bytes * max(self.total or 0, self.rows) // max(self.rows, 1)
+        many = f"{self.total:,}" if self.total else f"The first {self.rows:,}"
+        advice = (
+            'give fewer rows or columns, or a model whose statistics merge (not MixtureDiscriminant; unlabelled="skip" '
+            "where labels are missing; diagonal covariances where cells are)"
+        )
+        check_bytes(least, f"{many} rows, which EM needs in memory together,", advice)
+        return self
+
+    def table(self) -> Table:
+        """Return the rows as one table."""
+        from ..engines.arrow import together
+
+        return together(self.tables)
 
 
-def _in_columns(statistics: ByClass, columns: Columns) -> ByClass:
-    """Return the statistics of a batch with the rows of the automatic members condensed in frozen columns."""
-    rows = statistics.blocks[-1]
-    assert isinstance(rows, MemberRows)
-    assert isinstance(rows.rows, TableRows)
-    return replace(statistics, blocks=(*statistics.blocks[:-1], rows.frozen(columns)))
+@dataclass(frozen=True)
+class Gathering:
+    """From a batch of a table to the batch itself: for what no statistics that merge do."""
+
+    total: int | None
+
+    def __call__(self, table: Table) -> Gathered:
+        """Return the rows of a pyarrow table."""
+        return Gathered((table,), table.num_rows, table.nbytes, self.total).checked()
 
 
-def _joint(block: Block) -> bool:
-    return block.family.component().fills
+@dataclass(frozen=True)
+class Smallest:
+    """The distinct rows with the smallest hashes, at most `bound`, in the order of these; `beyond` if there are more.
+
+    The automatic classifier freezes its columns by these rows. They are found part by part, as the smallest of all are
+    among the smallest of each, so that `fit` and `fit_table` see the same knots, bins and categories.
+    `kind` is how such rows are held.
+    `keys` (n,) are hashes of the contents, `labels` (n,) numbers of classes in the list `classes`, `weight` (n,);
+    `total` is the weight of all rows, `squares` the sum of its squares, row by row: together they say how many rows
+    these are.
+    """
+
+    kind: type[MemberRows]
+    bound: int
+    cells: TableRows
+    keys: Keys
+    labels: Codes
+    classes: tuple[Level, ...]
+    weight: Array
+    beyond: bool
+    rows: int
+    total: float
+    squares: float
+
+    @classmethod
+    def of(cls, part: MemberRows, classes: tuple[Level, ...], rows: int, bound: int) -> Smallest:
+        """Return the smallest of a batch."""
+        assert isinstance(part.rows, TableRows)
+        weight, squares = part.weight, float((part.weight**2 / part.copies).sum())
+        keys, total = hashes_of(part.rows), float(weight.sum())
+        whole = cls(type(part), bound, part.rows, keys, part.codes, classes, weight, False, rows, total, squares)
+        return whole._reduced()
+
+    def merge(self, other: Smallest) -> Smallest:
+        """Return the smallest of both."""
+        classes = sort_levels([*self.classes, *other.classes])
+        place = {label: i for i, label in enumerate(classes)}
+        labels = [np.array([place[c] for c in own.classes], dtype=np.int64)[own.labels] for own in (self, other)]
+        numbers = np.concatenate([self.cells.numbers, other.cells.numbers])
+        both = replace(
+            self,
+            cells=TableRows(numbers, concat_rows(self.cells.coded, other.cells.coded)),
+            keys=np.concatenate([self.keys, other.keys]),
+            labels=np.concatenate(labels),
+            classes=classes,
+            weight=np.concatenate([self.weight, other.weight]),
+            beyond=self.beyond or other.beyond,
+            rows=self.rows + other.rows,
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
+        )
+        return both._reduced()
+
+    def _reduced(self) -> Smallest:
+        """Return each distinct row of a class once, the `bound` smallest of them; categories keep all their levels."""
+        few, weight, more = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
+        keys, labels, beyond = self.keys[few], self.labels[few], self.beyond or more
+        return replace(self, cells=self.cells[few], keys=keys, labels=labels, weight=weight, beyond=beyond)
+
+    def frozen(self) -> Columns:
+        """Return the columns that these rows freeze."""
+        weight = self.weight * (self.total / self.squares)
+        return self.kind.freeze(self.cells, self.labels, len(self.classes), weight, for_good=True)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """From a batch of a table to its smallest rows."""
+
+    summary: Summary
+    bound: int
+
+    def __call__(self, table: Table) -> Smallest | None:
+        """Return the smallest rows with a label of a pyarrow table."""
+        batch, _ = self.summary.read(table)
+        if batch is None:
+            return None
+        known = batch if batch.is_labelled else batch.split()[0]
+        family, k = self.summary.plan[-1].family, len(known.classes)
+        part = family.summarize(known.rows[-1], known.codes, k, known.weight)
+        assert isinstance(part, MemberRows)
+        return Smallest.of(part, known.classes, table.num_rows, self.bound)

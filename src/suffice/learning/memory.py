@@ -9,6 +9,7 @@ from .._arrays import np
 from ..errors import DataError
 from ..fitted import Fitted
 from ..stats import ByClass
+from ..stats.batch import Batch
 from ..table import Table
 from ..table.labels import label_name
 from .unlabelled import join_unlabelled, joined_notes
@@ -19,13 +20,17 @@ F = TypeVar("F", bound=Fitted)
 def fit(begun: F, table: Table, y: object, sample_weight: object, groups: object = None) -> F:
     """Return what is learned from all rows of a table; `begun` has its schema and blocks, and no statistics."""
     batch = begun.batch(table, range(len(table.schema)), y, sample_weight, "em", groups)
+    objects = isinstance(y, np.ndarray) and y.dtype == object
+    return learn(begun.with_past(object_labels=objects, target=label_name(y)), batch)
+
+
+def learn(begun: F, batch: Batch) -> F:
+    """Return what is learned from encoded rows; those without a label join by EM, or are kept where a model does so."""
     absent = int((batch.codes < 0).sum())
     labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
     statistics = begun.summarize(labelled)
     check_observed(statistics)
-    objects = isinstance(y, np.ndarray) and y.dtype == object
-    past = replace(begun.past, object_labels=objects, target=label_name(y))
-    fitted = begun.with_statistics(statistics, late=True, past=past)
+    fitted = begun.with_statistics(statistics, late=True)
     if absent and begun.keeps_unlabelled:
         fitted = fitted.with_past(unlabelled=absent)
     elif absent:

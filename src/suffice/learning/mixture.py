@@ -9,7 +9,6 @@ from typing import Any, Self
 from sklearn.utils import check_random_state
 
 from .._arrays import Array, np
-from ..em.mixture_passes import fit_by_passes, join_by_passes
 from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..errors import MergeError, SettingError, quoted
 from ..estimate import Block, Settings, class_log_prior
@@ -17,8 +16,6 @@ from ..fitted import NOTHING, Fitted
 from ..schema import Level
 from ..stats import ByClass, MixtureStats, Statistic
 from ..stats.batch import Batch, Joined
-from .kernels import Learned
-from .passes import Passes, class_samples
 
 HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
 
@@ -132,37 +129,10 @@ class MixtureFitted(Fitted):
         block = Block(self._family.inner, self.blocks[0].positions)
         return (block,), (self._stats.inner,)
 
-    # --- tables in parts ---------------------------------------------------------------------------------------------
-
     @property
-    def is_climbing(self) -> bool:  # type: ignore[override]
-        """Whether passes are needed even where every row has a label and every cell is there."""
+    def needs_all_rows(self) -> bool:  # type: ignore[override]
+        """Whether a class may have several components, which EM finds."""
         return not self.components.are_single
-
-    def counted(self) -> Self:
-        """Return the value by which the first pass counts: each class alone."""
-        if not self.is_climbing:
-            return self
-        return replace(self, blocks=(Block(self._family.apart(), self.blocks[0].positions),))
-
-    def climb(self, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
-        """Return the statistics of all rows after the passes that EM makes."""
-        statistics = self.statistics
-        classes, single = statistics.classes, self._stats
-        told, search, run = self._told_of(classes), self.components.search(classes), passes.mixtures(classes)
-        stats = single
-        if learned.samples is not None:
-            samples = class_samples(learned.samples, classes)
-            stats = fit_by_passes(run, single, samples, self._family, told, search)
-        weight = learned.unlabelled_weight
-        if not weight or stats.is_single:
-            return replace(statistics, blocks=(stats,)), None
-        prior, total = self._log_prior_given(), statistics.total + weight
-        found = join_by_passes(run, single, stats, total, self._family, told, search, prior)
-        rows = statistics.rows + learned.unlabelled
-        heaviest = statistics.heaviest if passes.summary.weight is None else None
-        both = replace(statistics, weight=_weight(found), blocks=(found,), rows=rows, heaviest=heaviest)
-        return both, Joined(both, int(found.steps.max()), not found.unfinished.any())
 
 
 def _weight(stats: MixtureStats) -> Array:

@@ -15,8 +15,8 @@ from ..schema import Schema
 if TYPE_CHECKING:
     from ..engines import Source
 
-Run = Callable[..., Any]  # run(source, columns, kernel, progress=…): what a kernel makes of all rows, merged
-ENGINES = ("auto", "local", "dask", "spark", "duckdb")
+
+ENGINES = ("auto", "local", "dask", "spark")
 
 
 def open_table(source: object, schema: Schema | None = None, dialect: Dialect | None = None, **known: Any) -> Source:
@@ -51,8 +51,11 @@ def explained() -> Iterator[None]:
         raise DataError(message) from error
 
 
-def engine_for(engine: object, source: object) -> Run:
-    """Return what learns from a source."""
+def engine_for(engine: object, source: object) -> Callable[..., Any]:
+    """Return what learns from a source.
+
+    That is run(source, columns, kernel, progress=…): what the kernel makes of all rows, merged.
+    """
     from ..engines import engine_of, learn
 
     if isinstance(engine, str) and "://" not in engine:
@@ -62,7 +65,7 @@ def engine_for(engine: object, source: object) -> Run:
     name = engine if isinstance(engine, str) and engine in ENGINES else known.get(library)
     if name == "auto":
         name = engine = engine_of(source)
-    if name in ("local", "duckdb"):
+    if name == "local":
         return learn
     if name == "dask":
         from ..engines.dask import learn as learn_by_dask

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import DataError, SettingError, SourceError, quoted
+from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..schema import Level, Name, Schema, check_listed
 from ..stats.patterns import TooManyPatternsError
 from ..table import read_schema
-from .checkpoint import Checkpoint
-from .kernels import Learned, Summary
-from .memory import check_observed
+from . import memory
+from .kernels import Finding, Gathered, Gathering, Learned, Smallest, Summary
 from .opening import check_choice, engine_for, explained, open_table, remark_spaces
-from .passes import Passes
-from .pushdown import push_down
-from .two_passes import freeze_columns
-from .unlabelled import estimating, joined_notes
 
 if TYPE_CHECKING:
     from ..engines import Progress, Source
 
 F = TypeVar("F", bound=Fitted)
+Run = Callable[[Any], Any]  # what a kernel makes of all rows, merged: one pass over them
 
 
 def fit_table(
@@ -40,7 +35,6 @@ def fit_table(
     columns: Sequence[str] | None,
     unlabelled: str,
     progress: Callable[[Progress], None] | None,
-    checkpoint: str | os.PathLike[str] | None,
     missing_text: Sequence[str],
     keep_spaces: bool,
     sheet: str | None,
@@ -55,76 +49,61 @@ def fit_table(
     begun = begin(schema.with_orders(ordered or {}))
     read = [*names, target, *(name for name in (weight, groups) if name is not None)]
     with explained():
-        run = engine_for(engine, source)
-    kernel = Summary(begun.counted(), target, weight, unlabelled, samples=begun.is_climbing, groups=groups)
-    passes = Passes(kernel, begun.blocks, opened, read, run, progress)
-    learned = _learn(passes, engine, checkpoint)
-    assert learned.statistics is not None
-    check_observed(learned.statistics)
-    fitted = _climb(begun.with_statistics(passes.complete(learned.statistics)), learned, passes, target)
+        run = partial(engine_for(engine, source), opened, read, progress=progress)
+    fitted, absent = _learn(begun, Summary(begun, target, weight, groups, unlabelled), opened, run)
     for position, column in enumerate(fitted.schema.columns):
         if ordered and column.order:
             known = fitted.known_levels.get(position, {})
             check_listed(column.name, [level for level in known if level not in column.order], column.order)
-    _ = fitted.joint  # what cannot be estimated is said here
     remark_spaces(opened, may_keep=True)
-    return fitted.with_past(unlabelled=learned.unlabelled, dialect=opened.dialect, target=target)
+    if absent and not fitted.past.joined and fitted.statistics.unlabelled is None:
+        left_out = f"left out {absent} row{'' if absent == 1 else 's'} without a label"
+        fitted = fitted.with_past(notes=(Note(left_out, f"{target!r} is empty there", kind=Kind.LEFT_OUT),))
+    return fitted.with_past(unlabelled=absent, dialect=opened.dialect, target=target)
 
 
-def _climb(fitted: F, learned: Learned, passes: Passes, target: str) -> F:
-    """Return what is learned from all rows after the passes that EM makes, from what the labelled rows taught."""
-    statistics, joined = fitted.climb(learned, passes)
-    if joined is None and learned.unlabelled_weight:
-        passes.check("EM over rows without a label")
-        joined = passes.join(statistics, learned.unlabelled_weight, learned.holed, estimating(fitted))
-        joined = fitted.with_steps(joined)
-        statistics = replace(joined.statistics, sample=statistics.sample)
-    chosen = None if joined is None else fitted.choices
-    found = fitted.with_statistics(statistics, chosen=chosen)
-    if joined is None:
-        kept = found.statistics.unlabelled is not None
-        return found.with_past(notes=() if kept else tuple(_left_out(learned, target)))
-    return found.with_past(joined=True, steps=joined.steps, notes=tuple(joined_notes(joined, learned.unlabelled)))
-
-
-def _left_out(learned: Learned, target: str) -> list[Note]:
-    """Return what became of rows without a label."""
-    if not learned.unlabelled:
-        return []
-    left_out = f"left out {learned.unlabelled} row{'' if learned.unlabelled == 1 else 's'} without a label"
-    return [Note(left_out, f"{target!r} is empty there", kind=Kind.LEFT_OUT)]
-
-
-def _learn(passes: Passes, engine: object, checkpoint: str | os.PathLike[str] | None) -> Learned:
-    """Return what the passes before any EM find."""
-    kernel, source, read = passes.summary, passes.source, passes.read
-    begun = kernel.fitted
-    if begun.is_climbing:
-        passes.check(begun.who)
-    if checkpoint is not None and (begun.is_climbing or engine not in ("auto", "local")):
-        why = "models that read the rows once or twice" if begun.is_climbing else f"engine='local', not {engine!r}"
-        raise SettingError(f"checkpoint is for {why}. Next: leave one of them out.")
+def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]:
+    """Return what is learned, and how many rows had no label: by statistics that merge, or by EM of rows in memory."""
+    if begun.needs_all_rows:
+        return _learn_at_once(begun, kernel, source, run)
     if begun.freezes_columns:
+        if source.once:
+            raise SourceError.read_once(begun.who, "twice")
         if kernel.unlabelled == "em" and not begun.keeps_unlabelled:
             kernel = replace(kernel, unlabelled="error")
-        kernel = freeze_columns(kernel, source, read, passes.run, begun.settings.keep_rows, passes.progress)
-    if engine == "duckdb":
-        if source.relation is None:
-            raise SettingError(
-                f"engine='duckdb' adds up inside DuckDB, and {source.name} is no relation of it. Next: give a "
-                "relation, or (connection, query); or leave out engine."
-            )
-        summed = push_down(kernel, source, read, passes.run, passes.progress)
-        if summed is not None:
-            return summed
+        found: Smallest | None = run(Finding(kernel, begun.settings.keep_rows))
+        kernel = replace(kernel, columns=found.frozen() if found is not None and found.beyond else None)
     try:
-        if checkpoint is not None:
-            found = Checkpoint(Path(checkpoint), kernel, source, read).run(passes.progress)
-        else:
-            found = passes.run(source, read, kernel, progress=passes.progress)
+        learned: Learned | None = run(kernel)
     except TooManyPatternsError:
-        found = passes.observe()
-    return _checked(found, source, kernel.target)
+        return _learn_at_once(begun, kernel, source, run, "EM for cells that miss in so many patterns")
+    if learned is not None and learned.unlabelled and kernel.unlabelled == "em" and not begun.keeps_unlabelled:
+        return _learn_at_once(begun, kernel, source, run, "EM over rows without a label")
+    if learned is None or learned.rows == 0:
+        raise SourceError.no_rows(source.name)
+    if learned.statistics is None:
+        raise _no_label(source, kernel.target)
+    memory.check_observed(learned.statistics)
+    fitted = begun.with_statistics(learned.statistics)
+    _ = fitted.joint  # what cannot be estimated is said here
+    return fitted, learned.unlabelled
+
+
+def _learn_at_once(begun: F, kernel: Summary, source: Source, run: Run, found_by: str | None = None) -> tuple[F, int]:
+    """Return what is learned from all rows together, as `fit` does; `found_by` says why a pass before did not do."""
+    if found_by is not None and source.once:
+        raise SourceError.read_once(found_by, "twice")
+    found: Gathered | None = run(Gathering(source.rows))
+    if found is None or found.rows == 0:
+        raise SourceError.no_rows(source.name)
+    batch, absent = kernel.read(found.checked().table())  # this machine may hold less than a worker does
+    if batch is None or not batch.classes:
+        raise _no_label(source, kernel.target)
+    return memory.learn(begun, batch), absent
+
+
+def _no_label(source: Source, target: str) -> DataError:
+    return DataError(f"No row of {source.name} has a label in {target!r} and a weight above 0. Next: check the column.")
 
 
 def _unread(
@@ -164,14 +143,3 @@ def _columns(
     if not names:
         raise DataError(f"{source.name} has no column beside {target!r}. Next: give at least one column to learn from.")
     return names, read_schema(source.declared(names))
-
-
-def _checked(learned: Learned | None, source: Source, target: str) -> Learned:
-    """Return what is learned from all rows; DataError where that is nothing."""
-    if learned is None or learned.rows == 0:
-        raise SourceError.no_rows(source.name)
-    if learned.statistics is None:
-        raise DataError(
-            f"No row of {source.name} has a label in {target!r} and a weight above 0. Next: check the column."
-        )
-    return learned

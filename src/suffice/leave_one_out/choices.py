@@ -12,13 +12,12 @@ from ..errors import SettingError
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
-from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, PooledScatter
+from ..stats import ByClass, PooledScatter
 from ..stats.copies import as_judged
 from ..stats.statistic import Plain
+from .by_groups import Moments
 from .rda import Judges, choice_note, choose_rda
 from .strength import Judged, choose_strength, strength_note, unjudged_note
-
-Moments = GaussianStats | PatternStats | CompletedStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,8 @@ def _shrinkage(statistics: ByClass, settings: Settings) -> RDA:
             "with keep_rows=0. Next: fit again, or give the amounts: shrinkage=RDA(...)."
         )
     sample = as_judged(sample)
-    judges = Judges(sample.rows[0], sample.codes, sample.row_weight(), sample.represented(statistics.weight))
+    counts_for = sample.represented(statistics.weight)
+    judges = Judges(sample.rows[0], sample.codes, sample.leaving_weight(), counts_for, sample.units.groups)
     stats: Any = statistics.blocks[0]
     family = GaussianFamily(structure=Full, shared=stats.complete.form is PooledScatter)
     return choose_rda(judges, stats, family, settings)
@@ -103,5 +103,7 @@ def _prior(
         if isinstance(block.family, GaussianFamily)
     ]
     sample = as_judged(sample)
-    known = sample.represented(statistics.weight)
-    return choose_strength(prior, judged, sample.codes, sample.row_weight(), known, settings)
+    counts_for = sample.represented(statistics.weight)
+    return choose_strength(
+        prior, judged, sample.codes, sample.leaving_weight(), counts_for, settings, sample.units.groups
+    )

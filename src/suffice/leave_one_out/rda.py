@@ -13,7 +13,7 @@ less than 1½ standard errors worse than the best is not told from it, and of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from .._arrays import (
@@ -28,13 +28,13 @@ from .._arrays import (
     single_blas_thread,
 )
 from ..densities.usable import FLOOR, correlations, least_amount
-from ..em.cells import complete
 from ..errors import SettingError
 from ..estimate import RDA, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Kind, Note
-from ..stats import CompletedStats, GaussianStats, PatternStats
+from ..stats import GaussianStats, PatternStats
 from ..stats.pooling import Pool, mixed_divisors, total_variance
+from .by_groups import GroupFolds, completed
 
 MOST_ROWS = 2000  # that settings are judged by: more hardly change the choice
 MOST_CELLS = 200_000  # n d of these rows, for wide tables, but not below LEAST_ROWS
@@ -52,16 +52,22 @@ class Judges:
     """Rows (n, d) that settings are judged by, NaN where missing, with class numbers `codes` (n,).
 
     `weight` (n,) leaves with a row, that of one copy where several are equal; `counts_for` (n,) is the weight of its
-    loss among those of the others.
+    loss among those of the others. Where rows are of groups, `group` (n,) are their numbers, and whole groups leave.
     """
 
     rows: Array
     codes: Codes
     weight: Array
     counts_for: Array
+    group: Codes | None = None
 
     def complete(self) -> Judges:
         """Return those without a missing cell, evenly spaced ones where they are very many."""
+        chosen = self.whole_rows()
+        return Judges(self.rows[chosen], self.codes[chosen], self.weight[chosen], self.counts_for[chosen])
+
+    def whole_rows(self) -> Codes:
+        """Return the numbers of these."""
         chosen = np.flatnonzero(~np.isnan(self.rows).any(axis=1) & (self.weight > 0))
         if not len(chosen):
             raise SettingError(
@@ -70,7 +76,7 @@ class Judges:
         most = min(MOST_ROWS, max(LEAST_ROWS, MOST_CELLS // self.rows.shape[1]))
         if len(chosen) > most:
             chosen = chosen[np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
-        return Judges(self.rows[chosen], self.codes[chosen], self.weight[chosen], self.counts_for[chosen])
+        return chosen
 
 
 def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: GaussianFamily, settings: Settings) -> RDA:
@@ -80,29 +86,32 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
     tried at squares and `amount` (towards the diagonal) at cubes of an even grid from 0 to 1, refined about the best;
     an amount of 0 becomes None, the least that makes a covariance usable. Of the settings less than `ERRORS` standard
     errors worse than the best the one that shares most is taken. With `family.shared` only the amount is chosen.
-    SettingError if no row is complete.
+    SettingError if no row is complete. Rows in groups are judged by folds of whole groups, from rows of the others.
 
     Friedman (1989), doi:10.1080/01621459.1989.10478752, chooses by the leave-one-out error rate; the log loss also sees
     how sure the answers are.
     """
     k, d = stats.column_weight().shape
-    judges = judges.complete()
+    whole = judges.whole_rows()
     told = replace(settings, shrinkage=Shrinkage(RDA(amount=1.0)), classes=tuple(range(k)), columns=tuple(range(d)))
     used = list(family.estimate(stats, told)[0].used)
     if not used:
         return RDA()
-    moments = completed(stats).dense()
-    problem = _Problem.of(moments, judges, used, family.shared, settings.divisor)
     with single_blas_thread():
-        share, amount = _search(problem, family.shared)
+        if judges.group is None:
+            moments = completed(stats).dense()
+            problem = _Problem.of(moments, judges.complete(), used, family.shared, settings.divisor)
+            work = float(problem.rows.size) * d * k
+            share, amount = _search(problem.losses, problem.counts_for, work, family.shared)
+        else:
+            folds = GroupFolds.of([(family, judges.rows)], judges.codes, judges.weight, k, judges.group, whole)
+
+            def losses(share: float, amount: float) -> Array:
+                return folds.losses(replace(told, shrinkage=Shrinkage(RDA(share, amount or None))))
+
+            counts_for, group = judges.counts_for[folds.judged], judges.group[folds.judged]
+            share, amount = _search(losses, counts_for, np.inf, family.shared, group)
     return RDA(shared=share, amount=amount or None)
-
-
-def completed(stats: GaussianStats | PatternStats | CompletedStats) -> GaussianStats:
-    """Return the statistics of complete rows, missing cells expected from the others."""
-    if isinstance(stats, PatternStats):
-        return complete(stats)
-    return stats.complete if isinstance(stats, CompletedStats) else stats
 
 
 def choice_note(chosen: RDA) -> Note:
@@ -113,29 +122,42 @@ def choice_note(chosen: RDA) -> Note:
     return Note(f"chose {shared}, correlations shrunk by {amount}", why, kind=Kind.CHOSEN)
 
 
-def undecided(losses: Array, counts_for: Array, errors: float) -> NDArray[np.bool_]:
+def undecided(losses: Array, counts_for: Array, errors: float, group: Codes | None = None) -> NDArray[np.bool_]:
     """Return which settings (s,) are not told from that of least loss: worse by at most so many standard errors.
 
     `losses` (s, n) are by row, `counts_for` (n,) their weights; errors are of the paired differences, and nothing
-    smaller than `BETTER` counts. Breiman et al. (1984), section 3.4.3; Hastie et al. (2009), section 7.10.
+    smaller than `BETTER` counts. Of rows in groups, whose numbers are `group` (n,), whole groups are drawn.
+    Breiman et al. (1984), section 3.4.3; Hastie et al. (2009), section 7.10.
     """
     share = counts_for / counts_for.sum()
     worse = losses - losses[int((losses @ share).argmin())]
     mean = worse @ share
-    error = np.sqrt((worse - mean[:, None]) ** 2 @ share**2)
+    apart = (worse - mean[:, None]) * share
+    if group is not None:
+        order = np.argsort(group, kind="stable")
+        apart = np.add.reduceat(apart[:, order], np.unique(group[order], return_index=True)[1], axis=1)
+    error = np.sqrt((apart**2).sum(axis=1))
     return np.asarray(mean <= errors * error + BETTER)
 
 
-def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
-    """Return (shared, amount) by a coarse grid and steps halved about its best point."""
+def _search(
+    losses_at: Callable[[float, float], Array],
+    counts_for: Array,
+    work: float,
+    shared: bool,
+    group: Codes | None = None,
+) -> tuple[float, float]:
+    """Return (shared, amount) by a coarse grid and steps halved about its best point.
+
+    `losses_at` settings are by row, which `counts_for` so much; `work` is what they cost.
+    """
     rows: dict[tuple[float, float], Array] = {}
 
     def visit(points: list[tuple[float, float]]) -> dict[tuple[float, float], float]:
         new = [p for p in dict.fromkeys(points) if p not in rows]
-        cost = float(problem.rows.size) * problem.rows.shape[1] * len(problem.count) * len(new)
-        found = parallel_map(lambda p: problem.losses(p[0] ** 2, p[1] ** 3), new, cost=cost)
+        found = parallel_map(lambda p: losses_at(p[0] ** 2, p[1] ** 3), new, cost=work * len(new))
         rows.update(zip(new, found, strict=True))
-        share = problem.counts_for / problem.counts_for.sum()
+        share = counts_for / counts_for.sum()
         return {point: float(share @ loss) for point, loss in rows.items()}
 
     steps = [i / STEPS for i in range(STEPS + 1)]
@@ -146,7 +168,7 @@ def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
         losses = visit(list(_around(_best(losses), step, shared)))
     a, b = _best(losses)
     if not shared:
-        alike = undecided(np.stack(list(rows.values())), problem.counts_for, ERRORS)
+        alike = undecided(np.stack(list(rows.values())), counts_for, ERRORS, group)
         most = max(point[0] for point, one in zip(rows, alike, strict=True) if one)
         chosen = {point: losses[point] for point, one in zip(rows, alike, strict=True) if one and point[0] == most}
         a, b = _best(chosen)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
 from ..densities import Full
@@ -17,11 +17,12 @@ from ..em.cells import complete
 from ..estimate import NormalInverseWishart, Settings
 from ..estimate.families import GaussianFamily
 from ..notes import Kind, Note
-from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, ThinScatter
+from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
 from ..stats.pooling import total_variance
+from .by_groups import GroupFolds, Moments, completed
 from .pencil import LeftOut
 from .predictive import is_regular, without_row
-from .rda import Judges, completed, undecided
+from .rda import Judges, undecided
 from .wishart import SPHERES, STRENGTHS, WishartClasses
 
 POOLED = (0.0, 0.5, 0.9, 0.99)  # tried for independent columns, whose posterior hardly depends on it
@@ -31,12 +32,20 @@ ERRORS = 0.5  # standard errors by which a weaker prior must be better: half the
 Setting = tuple[float, float]  # strength and share `pooled`
 
 
+class Tried(NamedTuple):
+    """Losses (n,) by setting, what the rows count for (n,), and the numbers (n,) of their groups, None without."""
+
+    losses: dict[Setting, Array]
+    counts_for: Array
+    group: Codes | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A block of Gaussian columns: the rows kept (n, d), NaN where missing, the statistics of all, and the family."""
 
     rows: Array
-    stats: GaussianStats | PatternStats | CompletedStats
+    stats: Moments
     family: GaussianFamily
 
 
@@ -47,6 +56,7 @@ def choose_strength(
     weight: Array,
     counts_for: Array,
     told: Settings,
+    group: Codes | None = None,
 ) -> NormalInverseWishart | None:
     """Return the prior with a strength, and share `pooled` if that is None, by its leave-one-out log loss.
 
@@ -57,11 +67,15 @@ def choose_strength(
 
     With full covariances of their own 9 strengths × 8 shares are tried, as if the mean were flat; complete rows judge.
     With one covariance for all the share is chosen, and the strength is infinite: both say how far that one is drawn to
-    a diagonal. Everything else is judged by the exact leave-one-out of each setting.
+    a diagonal. Everything else is judged by the exact leave-one-out of each setting. Rows
+    in groups, whose numbers are `group` (n,), are judged by folds of whole groups, from the rows kept of others.
     """
     for block in blocks:
         prior.check_columns(block.rows.shape[1])
-    if len(blocks) == 1 and blocks[0].family.structure is Full and prior.scale is None:
+    along = len(blocks) == 1 and blocks[0].family.structure is Full and prior.scale is None
+    if group is not None:
+        found = _by_groups(prior, blocks, Judges(blocks[0].rows, codes, weight, counts_for, group), told, along)
+    elif along:
         block = blocks[0]
         judges = Judges(block.rows, codes, weight, counts_for)
         found = _along_the_path(prior, judges, block.stats, block.family.shared)
@@ -69,13 +83,13 @@ def choose_strength(
         found = _one_by_one(prior, blocks, codes, weight, counts_for, told)
     if found is None:
         return None
-    losses, own = found
+    losses, own, group = found
     losses = {setting: lost for setting, lost in losses.items() if np.isfinite(lost).all()}
     if not losses:  # classes so light that nothing can be left out of them
         return None
     rows = np.stack(list(losses.values()))
     mean = rows @ (own / own.sum())
-    alike = zip(losses, mean, undecided(rows, own, ERRORS), strict=True)
+    alike = zip(losses, mean, undecided(rows, own, ERRORS, group), strict=True)
     (strength, pooled), _ = max(((setting, m) for setting, m, one in alike if one), key=lambda of: (of[0][0], -of[1]))
     return replace(prior, strength=strength, pooled=pooled)
 
@@ -101,10 +115,8 @@ def _losses(scores: Array, codes: Codes, weight: Array) -> Array:
     return np.asarray(-posterior[np.arange(len(codes)), codes])
 
 
-def _along_the_path(
-    prior: NormalInverseWishart, judges: Judges, stats: GaussianStats | PatternStats | CompletedStats, shared: bool
-) -> tuple[dict[Setting, Array], Array] | None:
-    """Return losses (n,) by setting, and what the rows count for (n,), with full covariances."""
+def _along_the_path(prior: NormalInverseWishart, judges: Judges, stats: Moments, shared: bool) -> Tried | None:
+    """Return losses by setting with full covariances."""
     if not (~np.isnan(judges.rows).any(axis=1) & (judges.weight > 0)).sum() >= LEAST_ROWS:
         return None
     judges = judges.complete()
@@ -124,7 +136,7 @@ def _along_the_path(
     with single_blas_thread():
         path = member.path(left, (np.inf,) if shared else STRENGTHS, spheres, rough=True)
         losses = {(a, 1.0 - sphere): _losses(scores, left.codes, moments.weight) for sphere, a, scores in path}
-    return losses, left.weight
+    return Tried(losses, left.weight)
 
 
 def _in_standard_units(stats: GaussianStats, target: str) -> tuple[Codes, Array, WishartClasses]:
@@ -150,7 +162,7 @@ def _one_by_one(
     weight: Array,
     counts_for: Array,
     told: Settings,
-) -> tuple[dict[Setting, Array], Array] | None:
+) -> Tried | None:
     """Return the same by the exact leave-one-out of every setting."""
     moments = [_plain(block.stats) for block in blocks]
     judged = [(block, own) for block, own in zip(blocks, moments, strict=True) if own is not None]
@@ -182,7 +194,34 @@ def _one_by_one(
     if known.sum() < LEAST_ROWS:
         return None
     losses = {setting: loss[known] for setting, (loss, _) in zip(settings, found, strict=True)}
-    return losses, counts_for[chosen][known]
+    return Tried(losses, counts_for[chosen][known])
+
+
+def _by_groups(
+    prior: NormalInverseWishart, blocks: Sequence[Judged], judges: Judges, told: Settings, along: bool
+) -> Tried | None:
+    """Return the same by folds of whole groups; the settings are those `along` the path, or those tried one by one."""
+    joint = [block for block in blocks if block.family.structure is Full]
+    rows = np.hstack([block.rows for block in joint]) if joint else np.zeros((len(judges.codes), 1))
+    whole = int((~np.isnan(rows).any(axis=1) & (judges.weight > 0)).sum())
+    if whole < LEAST_ROWS or any(block.rows.shape[1] >= whole for block in joint):
+        return None
+    k = len(blocks[0].stats.column_weight())
+    assert judges.group is not None
+    parts = [(block.family, block.rows) for block in blocks]
+    judging = replace(judges, rows=rows).whole_rows()
+    folds = GroupFolds.of(parts, judges.codes, judges.weight, k, judges.group, judging)
+    shares = tuple(1.0 - sphere for sphere in SPHERES) if along and prior.pooled is None else _shares(prior)
+    strengths = (np.inf,) if along and blocks[0].family.shared else STRENGTHS
+    settings = [(a, share) for a in strengths for share in shares]
+
+    def score(setting: Setting) -> Array:
+        return folds.losses(replace(told, prior=replace(prior, strength=setting[0], pooled=setting[1])))
+
+    with single_blas_thread():
+        found = list(parallel_map(score, settings, cost=np.inf))
+    losses = dict(zip(settings, found, strict=True))
+    return Tried(losses, judges.counts_for[folds.judged], judges.group[folds.judged])
 
 
 def _shares(prior: NormalInverseWishart) -> tuple[float, ...]:
@@ -192,7 +231,7 @@ def _shares(prior: NormalInverseWishart) -> tuple[float, ...]:
     return POOLED if prior.scale is None else (POOLED[-1],)
 
 
-def _plain(stats: GaussianStats | PatternStats | CompletedStats) -> GaussianStats | None:
+def _plain(stats: Moments) -> GaussianStats | None:
     """Return statistics that a predictive without a row has a formula for."""
     if isinstance(stats, PatternStats):
         stats = complete(stats)

@@ -12,9 +12,10 @@ from ..densities import Rows
 from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
 from ..schema import Level, sort_levels
-from ..table.labels import read_labels, read_weights
+from ..stats.units import group_keys
+from ..table.labels import read_groups, read_labels, read_weights
 from ..tasks import classify
-from ..tasks.tally import BINS, FINE, Ranking, Tally, wilson
+from ..tasks.tally import BINS, FINE, NORMAL, Ranking, Tally, wilson
 from .assessment import Assessment
 from .decide import check_costs
 from .leave_one_out import taken
@@ -30,17 +31,22 @@ FEW = 3  # rows recognised, up to which nothing is said
 
 
 def assess(
-    fitted: Fitted, X: object, y: object, sample_weight: object = None, priors: object = None, costs: object = None
+    fitted: Fitted,
+    X: object,
+    y: object,
+    sample_weight: object = None,
+    groups: object = None,
+    priors: object = None,
+    costs: object = None,
 ) -> Assessment:
     """Return how good the model is at the rows of a table; DataError where no row is of a class it knows."""
-    tally = _judge(fitted, X, y, sample_weight, priors, _matrix(fitted, costs))
+    tally = _judge(fitted, X, y, sample_weight, groups, priors, _matrix(fitted, costs))
     return conclude(fitted, tally, priors, costs)
 
 
 def assess_table(fitted: Fitted, source: Source, judge: JudgedParts, watch: Watcher | None = None) -> Assessment:
     """Return how good the model is at the rows of a table in parts, read once."""
-    from ..engines import answer
-    from ..engines.fold import Fold
+    from ..engines import Fold, answer
 
     fold, sums = Fold(), len(judge.columns)
     for tally in answer(source, judge.read, judge, width=sums + len(fitted.labels), progress=watch):
@@ -56,32 +62,44 @@ def assess_table(fitted: Fitted, source: Source, judge: JudgedParts, watch: Watc
 class JudgedParts:
     """The kernel that judges some rows of a table: from a pyarrow table to the sums of its rows.
 
-    `columns` are those of the model, `labels` and `weights` make what the two other columns hold of them.
+    `columns` are those of the model, `labels`, `weights` and `belonging` make of the other columns what they hold.
     """
 
     fitted: Fitted
     columns: tuple[str, ...]
     target: str
     weight: str | None
+    groups: str | None
     labels: Callable[[Any], object]
     weights: Callable[[Any], Array]
+    belonging: Callable[[Any], object]
     priors: object = None
     costs: object = None
 
     @property
     def read(self) -> list[str]:
         """The names of all columns that are read."""
-        return list(dict.fromkeys([*self.columns, self.target, *([] if self.weight is None else [self.weight])]))
+        also = (name for name in (self.weight, self.groups) if name is not None)
+        return list(dict.fromkeys([*self.columns, self.target, *also]))
 
     def __call__(self, table: Table) -> Tally:
         """Return the sums of the rows of a pyarrow table."""
         weight = None if self.weight is None else self.weights(table.column(self.weight))
+        groups = None if self.groups is None else self.belonging(table.column(self.groups))
         labels = self.labels(table.column(self.target))
         costs = _matrix(self.fitted, self.costs)
-        return _judge(self.fitted, table.select(list(self.columns)), labels, weight, self.priors, costs)
+        return _judge(self.fitted, table.select(list(self.columns)), labels, weight, groups, self.priors, costs)
 
 
-def _judge(fitted: Fitted, X: object, y: object, sample_weight: object, priors: object, costs: Array | None) -> Tally:
+def _judge(
+    fitted: Fitted,
+    X: object,
+    y: object,
+    sample_weight: object,
+    groups: object,
+    priors: object,
+    costs: Array | None,
+) -> Tally:
     rows, n = fitted.encoded(X)
     weight = np.ones(n) if sample_weight is None else _weights(sample_weight, n)
     codes, unknown, unlabelled = _codes(fitted, y, n, weight)
@@ -89,7 +107,9 @@ def _judge(fitted: Fitted, X: object, y: object, sample_weight: object, priors: 
     kept, own, amount = taken(rows, told), codes[told], weight[told]
     k = len(fitted.statistics.classes)
     log_p = fitted.log_posterior(fitted.recoded(kept), priors) if len(told) else np.zeros((0, k))
-    found = Tally.of(np.asarray(log_p), own, amount, np.asarray(classify.decide(log_p, costs)), costs)
+    keys = group_keys(read_groups(groups, n), fitted.schema.names)
+    group = None if keys is None else keys[told]
+    found = Tally.of(np.asarray(log_p), own, amount, np.asarray(classify.decide(log_p, costs)), costs, group)
     recognised = _recognised(fitted, kept, own, amount)
     return replace(found, recognised=recognised, unlabelled=unlabelled, unknown=unknown)
 
@@ -159,8 +179,16 @@ def conclude(fitted: Fitted, tally: Tally, priors: object, costs: object) -> Ass
     total = float(tally.confusion.sum())
     support, answered = tally.confusion.sum(axis=1), tally.confusion.sum(axis=0)
     right, most = float(np.trace(tally.confusion)) / total, int(support.argmax())
-    low, high = wilson(np.array(right), np.array(total))
-    loss = tally.loss / total
+    loss, groups = tally.loss / total, tally.groups
+    error, told, z = float(np.sqrt(max(tally.loss_squares / total - loss**2, 0.0) / total)), total, NORMAL
+    if groups is not None:
+        if len(groups.key) < 2:
+            raise DataError(
+                "All rows judged are of one group, which does not tell how groups differ. Next: give rows of more "
+                "groups, or leave groups out."
+            )
+        error, told, z = groups.error(groups.loss), groups.rows_told, groups.quantile
+    low, high = wilson(np.array(right), np.array(told), z)
     prior = fitted.log_prior_of(priors)
     log_prior = np.maximum(prior, np.log(1e-15))
     recall, precision, f1 = _by_class(tally.confusion)
@@ -175,11 +203,11 @@ def conclude(fitted: Fitted, tally: Tally, priors: object, costs: object) -> Ass
         accuracy_interval=(float(low), float(high)),
         balanced_accuracy=float(np.nanmean(recall)),
         log_loss=loss,
-        log_loss_error=float(np.sqrt(max(tally.loss_squares / total - loss**2, 0.0) / total)),
+        log_loss_error=error,
         impossible=tally.impossible,
         brier_score=tally.brier / total / (2.0 if len(classes) == 2 else 1.0),
         calibration_error=_calibration_error(tally.calibration),
-        calibration=_calibration(tally.calibration),
+        calibration=_calibration(tally.calibration, told / total, z),
         confusion=tally.confusion,
         support=support,
         answered=answered,
@@ -202,6 +230,7 @@ def conclude(fitted: Fitted, tally: Tally, priors: object, costs: object) -> Ass
         learned=_share_learned(fitted, tally),
         rankings=tally.rankings,
         container=fitted.schema.container,
+        groups=None if groups is None else len(groups.key),
     )
 
 
@@ -254,8 +283,11 @@ def _calibration_error(fine: Array) -> float:
     return float(np.abs(confidence - right).sum() / weight.sum())
 
 
-def _calibration(fine: Array) -> dict[str, Array]:
-    """Return bins of the confidence with enough rows in each: steps are put together until there are."""
+def _calibration(fine: Array, told: float, z: float) -> dict[str, Array]:
+    """Return bins of the confidence with enough rows in each: steps are put together until there are.
+
+    Rows in groups count `told` for as many that are drawn each by itself, as they do over all bins.
+    """
     enough = max(ENOUGH, float(fine[0].sum()) / MOST_BINS)
     parts, sums, end = list[tuple[int, int, Array]](), np.zeros(3), fine.shape[1]
     for step in reversed(range(fine.shape[1])):  # from the top, where most rows are
@@ -269,7 +301,7 @@ def _calibration(fine: Array) -> dict[str, Array]:
     parts.reverse()
     weight, confidence, right = np.array([own for _, _, own in parts]).T
     share = right / weight
-    low, high = wilson(share, weight)
+    low, high = wilson(share, weight * told, z)
     held = np.flatnonzero(fine[0])
     edges = [(max(a, int(held[0])), min(b, int(held[-1]) + 1)) for a, b, _ in parts]
     return {

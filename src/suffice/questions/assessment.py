@@ -26,6 +26,7 @@ class Assessment:
 
     Arrays are by class, (k,), in the order of `classes`; what cannot be told is NaN. `rows` were judged, of the total
     `weight`; `unlabelled` had no label, and `unknown` counts those whose label is no class of the model.
+    `groups` is of how many groups the rows are, None where each is drawn by itself.
     """
 
     classes: tuple[Level, ...]
@@ -64,6 +65,7 @@ class Assessment:
     learned: float | None
     rankings: tuple[Ranking, ...]
     container: str
+    groups: int | None = None
 
     @property
     def mean_roc_auc(self) -> float:
@@ -147,6 +149,7 @@ class Assessment:
         return {
             "rows": self.rows,
             "weight": self.weight,
+            **({} if self.groups is None else {"groups": self.groups}),
             "rows_without_label": self.unlabelled,
             "rows_of_unknown_classes": sum(self.unknown.values()),
             "unknown_classes": unknown,
@@ -259,7 +262,8 @@ class Assessment:
     def _headline(self) -> str:
         weighted = "" if self.weight == self.rows else f", of weight {self.weight:,.6g}"
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return f"{rows} judged{weighted}, {len(self.classes)} classes"
+        groups = "" if self.groups is None else f", in {self.groups:,} groups"
+        return f"{rows} judged{weighted}{groups}, {len(self.classes)} classes"
 
     def _left_out(self) -> list[str]:
         lines = []

@@ -39,6 +39,9 @@ class Importance:
         How many rows were judged.
     judged_by : str
         How a row is left out, and what stays as all columns have made it.
+    groups : int or None
+        Of how many groups the rows are, where they were learned with `groups=`: whole groups leave, and the standard
+        error is that of groups drawn whole. None without.
     """
 
     columns: tuple[Name, ...]
@@ -49,6 +52,7 @@ class Importance:
     loss: float
     rows: int
     judged_by: str
+    groups: int | None = None
 
     @property
     def order(self) -> Codes:
@@ -75,7 +79,8 @@ class Importance:
         return make_table("pandas", True, columns)
 
     def __str__(self) -> str:
-        head = f"What each column is worth, in nats of a leave-one-out loss of {self.loss:.4f} ({self.rows:,} rows)"
+        rows = f"{self.rows:,} rows" if self.groups is None else f"{self.rows:,} rows in {self.groups:,} groups"
+        head = f"What each column is worth, in nats of a leave-one-out loss of {self.loss:.4f} ({rows})"
         names = [str(name) for name in self.columns]
         width = max(map(len, [*names, "column"]))
         lines = [head, f"{'column':{width}}  {'mean':>9}  {'error':>8}"]
@@ -103,7 +108,9 @@ def _importance(fitted: Fitted) -> Importance:
     whole = by.without(None)
     mean, error, by_class = tasks.costs(judge.judged, whole, by.without, judge.missing)
     loss, rows = float(judge.judged.mean(judge.judged.losses(whole))), round(float(judge.judged.copies.sum()))
-    return Importance(names, mean, error, by_class, tuple(fitted.statistics.classes), loss, rows, by.how)
+    group = judge.judged.group
+    groups = None if group is None else len(np.unique(group))
+    return Importance(names, mean, error, by_class, tuple(fitted.statistics.classes), loss, rows, by.how, groups)
 
 
 def smallest_columns(fitted: Fitted, within: object) -> list[Name]:

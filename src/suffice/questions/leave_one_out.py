@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
+from ..stats import Reservoir
 from ..stats.rows import take_rows
-from ..stats.units import group_keys, group_numbers as numbered
+from ..stats.units import group_keys, group_numbers
 from ..table.labels import read_groups, read_labels, read_weights
+
+Alone = Callable[[Rows, Codes, Array | None], Array]  # log posteriors (n, k) of rows that leave each by itself
 
 
 def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object, groups: object = None) -> Array:
@@ -17,12 +23,11 @@ def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object, g
     rows, n = fitted.encoded(X)
     weight = read_weights(sample_weight, n)
     codes = known_codes(fitted, y, n, weight)
-    group = group_numbers(fitted, rows, codes, groups)
-    weight = with_copies(fitted, rows, codes, weight)
-    if weight is None or weight.all():
-        return _left_out(fitted, rows, codes, weight, group)
-    learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
-    some = _left_out(fitted, taken(rows, learned), codes[learned], weight[learned], _some(group, learned))
+    leaves = leaves_with(fitted, rows, codes, weight, groups)
+    if leaves.weight is None or leaves.weight.all():
+        return leaves.left_out(fitted, rows, codes, fitted.left_out)
+    learned, absent = np.flatnonzero(leaves.weight), np.flatnonzero(leaves.weight == 0)
+    some = leaves[learned].left_out(fitted, taken(rows, learned), codes[learned], fitted.left_out)
     found = np.empty((n, some.shape[1]))
     found[learned], found[absent] = some, fitted.log_posterior(fitted.recoded(taken(rows, absent)))
     return found
@@ -45,40 +50,74 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
     return np.array([*(known.get(label, -1) for label in labels), -1], dtype=np.int64)[codes]
 
 
-def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, group: Codes | None) -> Array:
-    if group is None:
-        return fitted.left_out(rows, codes, weight)
-    return fitted.left_out_groups(rows, codes, weight, group)
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """What leaves with each of n rows: the `weight`, None for 1, and its `group`, a number, None without groups.
+
+    `place` (n,) are numbers among the rows kept, −1 for rows that are not, None where nobody asks.
+    """
+
+    weight: Array | None
+    group: Codes | None = None
+    place: Codes | None = None
+
+    def __getitem__(self, index: Codes) -> Leaves:
+        weight = None if self.weight is None else self.weight[index]
+        group, place = (None if own is None else own[index] for own in (self.group, self.place))
+        return Leaves(weight, group, place)
+
+    def left_out(self, fitted: Fitted, rows: Rows, codes: Codes, alone: Alone) -> Array:
+        """Return log posteriors (n, k) of rows that were learned: without their groups, or as `alone` leaves them."""
+        if self.group is None:
+            return alone(rows, codes, self.weight)
+        return fitted.left_out_groups(rows, codes, self.weight, self.group, self.place)
 
 
-def _some(group: Codes | None, index: Codes) -> Codes | None:
-    return None if group is None else group[index]
+def leaves_with(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, groups: object) -> Leaves:
+    """Return what leaves with each of some encoded rows: its group, as given or as learned, or its copies.
 
-
-def group_numbers(fitted: Fitted, rows: Rows, codes: Codes, groups: object) -> Codes | None:
-    """Return the number (n,) of the group of each learned row, as given, or as it was learned; None without groups."""
-    if groups is not None:
-        keys = group_keys(read_groups(groups, len(codes)), fitted.schema.names)
-        assert keys is not None
-    elif fitted.statistics.sample is None or fitted.statistics.sample.group is None:
-        return None
-    else:
-        sample = fitted.statistics.sample
-        place = sample.locate(rows[: len(sample.rows)], codes, fitted.statistics.classes)
-        units = sample.units.group
-        assert units is not None
-        keys = np.where(place >= 0, units[place], np.uint64(0))
-    return numbered(keys)
-
-
-def with_copies(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None) -> Array | None:
-    """Return the weight (n,) that leaves with each row: its own, or that of all of its copies; see `stats.copies`."""
-    if not fitted.copies_leave_together:
-        return weight
-    sample = fitted.reservoir
-    place = sample.locate(rows[: len(sample.rows)], codes, fitted.statistics.classes)
+    DataError where rows are of groups that are not given, and equal rows of which cannot be told apart.
+    """
+    sample, together = fitted.statistics.sample, fitted.copies_leave_together
+    keys = None if groups is None else group_keys(read_groups(groups, len(codes)), fitted.schema.names)
+    if sample is None or (keys is None and sample.group is None and not together):
+        return Leaves(weight, None if keys is None else group_numbers(keys))
     own = np.ones(len(codes)) if weight is None else weight
-    return np.where((place >= 0) & (own > 0), sample.weight[place], own)
+    learned = np.flatnonzero((codes >= 0) & (own > 0))
+    some = taken(rows[: len(sample.rows)], learned)
+    place = np.full(len(codes), -1, dtype=np.int64)
+    place[learned] = sample.locate(
+        some, codes[learned], fitted.statistics.classes, None if keys is None else keys[learned]
+    )
+    kept = place >= 0
+    if keys is None and sample.group is not None:
+        _check_told(fitted, sample, place, own)
+        keys = np.where(kept, sample.group[place], np.uint64(0))
+    if together:  # copies in a group leave with it
+        alone = kept if keys is None else kept & (keys == 0)
+        weight = np.where(alone, sample.weight[place], own)
+    return Leaves(weight, None if keys is None else group_numbers(keys), place)
+
+
+def _check_told(fitted: Fitted, sample: Reservoir, place: Codes, weight: Array) -> None:
+    """Raise DataError where equal rows are of several groups, and it matters which of them is of which.
+
+    It does not where all of them are there and weigh the same.
+    """
+    number = sample.contents(fitted.statistics.classes)
+    several = np.bincount(number) > 1
+    given = np.flatnonzero((place >= 0) & several[number[place]])
+    own = number[place[given]]
+    absent = np.bincount(own, minlength=len(several)) != np.rint(np.bincount(number, weights=sample.copies))
+    most, least = np.zeros(len(several)), np.full(len(several), np.inf)
+    np.maximum.at(most, own, weight[given])
+    np.minimum.at(least, own, weight[given])
+    unknown = given[(absent | (most > least))[own]]
+    if len(unknown):
+        raise DataError(
+            f"Some rows, such as row {unknown[0]}, equal learned rows of several groups, and nothing says of which of "
+            "these they are. Next: say it by groups=, as given to fit; or give all rows that were learned."
+        )
 
 
 def taken(rows: Rows, index: Codes) -> Rows:

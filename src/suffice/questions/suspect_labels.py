@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
@@ -10,7 +11,7 @@ from ..errors import SettingError
 from ..fitted import Fitted
 from ..table.labels import read_weights
 from ..tasks.label_noise import Channel, find_channel, flag, true_posterior
-from .leave_one_out import group_numbers, known_codes, taken, with_copies
+from .leave_one_out import Leaves, known_codes, leaves_with, taken
 
 ROUNDING = 1e-9  # share of a class's weight below which nothing of it is left
 
@@ -58,25 +59,22 @@ def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object, gr
     weight = read_weights(sample_weight, n)
     codes = known_codes(fitted, y, n, missing="any")
     given = np.flatnonzero(codes >= 0)
-    group = group_numbers(fitted, rows, codes, groups)
+    leaves = leaves_with(fitted, rows, codes, weight, groups)[given]
     posterior = np.zeros((n, len(fitted.statistics.classes)))
     posterior[given, codes[given]] = 1.0
     if posterior.shape[1] > 1 and len(given):
         amount = np.ones(len(given)) if weight is None else weight[given]
-        posterior[given] = _posterior(
-            fitted, taken(rows, given), codes[given], amount, None if group is None else group[given]
-        )
+        posterior[given] = _posterior(fitted, taken(rows, given), codes[given], amount, leaves)
     return Judged(codes, posterior)
 
 
-def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, group: Codes | None) -> Array:
+def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: Leaves) -> Array:
     """Return p(true class | row, given label), (n, k); the label itself where no other row is of its class."""
     posterior = np.eye(len(fitted.statistics.classes))[codes]
-    leaving = with_copies(fitted, rows, codes, weight)
-    assert leaving is not None
+    leaving = weight if leaves.weight is None else leaves.weight
     told = np.flatnonzero(_others(fitted, codes, leaving))
     own, amount = codes[told], weight[told]
-    left_out = _left_out(fitted, taken(rows, told), own, leaving[told], None if group is None else group[told])
+    left_out = _left_out(fitted, taken(rows, told), own, replace(leaves, weight=leaving)[told])
     learned = np.flatnonzero(amount)
     channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
     posterior[told] = true_posterior(channel, left_out, own)
@@ -89,15 +87,14 @@ def _others(fitted: Fitted, codes: Codes, weight: Array) -> NDArray[np.bool_]:
     return of_class - weight > ROUNDING * of_class
 
 
-def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, group: Codes | None) -> Array:
+def _left_out(fitted: Fitted, rows: Rows, codes: Codes, leaves: Leaves) -> Array:
     """Return log posteriors (n, k) of rows by models that have not seen them; rows of weight 0 were not learned."""
-    learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    assert leaves.weight is not None
+    learned, absent = np.flatnonzero(leaves.weight), np.flatnonzero(leaves.weight == 0)
     found = np.empty((len(codes), len(fitted.statistics.classes)))
-    if len(learned) and group is not None:
+    if len(learned):
         some = taken(rows, learned)
-        found[learned] = fitted.left_out_groups(some, codes[learned], weight[learned], group[learned])
-    elif len(learned):
-        found[learned] = fitted.left_out_unseen(taken(rows, learned), codes[learned], weight[learned])
+        found[learned] = leaves[learned].left_out(fitted, some, codes[learned], fitted.left_out_unseen)
     if len(absent):
         found[absent] = fitted.log_posterior(fitted.recoded(taken(rows, absent)))
     return found

@@ -5,7 +5,6 @@ merging, saving, and the laws in `tests/laws/statistic_laws.py`.
 """
 
 from .by_class import ByClass as ByClass
-from .class_samples import ClassSamples as ClassSamples
 from .completed import CompletedStats as CompletedStats
 from .counts import CategoricalStats as CategoricalStats
 from .gaussian import GaussianStats as GaussianStats

@@ -167,6 +167,10 @@ class Reservoir:
         """Return the weight of one copy of each row (m,)."""
         return self.weight / self.copies
 
+    def leaving_weight(self) -> Array:
+        """Return the weight (m,) that leaves with each row: of one copy, or in a group of all of them."""
+        return self.row_weight() if self.group is None else np.where(self.group == 0, self.row_weight(), self.weight)
+
     def represented(self, class_weight: Array) -> Array:
         """Return the weight (m,) that each row stands for, so that every class adds up to its weight in all rows."""
         held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
@@ -182,16 +186,25 @@ class Reservoir:
         group = None if self.group is None else np.where(self.group == 0, self.identity, self.group)
         return Units(self.copies, group)
 
-    def locate(self, rows: Sequence[object], codes: Codes, classes: Sequence[Level]) -> Codes:
+    def locate(
+        self, rows: Sequence[object], codes: Codes, classes: Sequence[Level], group: Keys | None = None
+    ) -> Codes:
         """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others.
 
-        Rows are found by their contents: of equal ones in several groups, the last.
+        Rows are found by their contents and the hashes of their `group` (n,). Without these, equal rows of several
+        groups are as many of each, in order, as have been seen, and further ones of the last.
         """
         salts = level_keys(classes)[:-1]
-        identity = _identity(tuple(compact(part) for part in rows), salts[codes])
+        compacted = tuple(compact(part) for part in rows)
+        if group is not None and self.group is not None:
+            return _matched(_identity(compacted, salts[codes], group), self.identity, self.copies)
         known = self.identity if self.group is None else _identity(self.rows, salts[self.codes])
-        place = {int(key): i for i, key in enumerate(known)}
-        return np.array([place.get(int(key), -1) for key in identity], dtype=np.int64)
+        return _matched(_identity(compacted, salts[codes]), known, self.copies)
+
+    def contents(self, classes: Sequence[Level]) -> Codes:
+        """Return a number (m,) that equal rows share, of whatever groups they are."""
+        keys = self.identity if self.group is None else _identity(self.rows, level_keys(classes)[:-1][self.codes])
+        return np.unique(keys, return_inverse=True)[1].reshape(-1)
 
     def part(self, index: Codes) -> Self:
         """Return some of the rows, by their numbers."""
@@ -372,6 +385,24 @@ def _identity(rows: Sequence[object], salts: Keys, group: Keys | None = None) ->
     for number, block in enumerate(rows):
         identity = mixed(identity + fingerprints(block) + np.uint64(number))
     return identity if group is None else np.where(group == 0, identity, mixed(identity ^ group))
+
+
+def _matched(keys: Keys, known: Keys, copies: Array) -> Codes:
+    """Return the number (n,) of the known row with each key, −1 for none; of several the first that has copies left."""
+    places = dict[int, list[int]]()
+    for i, key in enumerate(known):
+        places.setdefault(int(key), []).append(i)
+    left = np.rint(copies)
+    found = np.full(len(keys), -1, dtype=np.int64)
+    for row, key in enumerate(keys):
+        own = places.get(int(key))
+        if own is None:
+            continue
+        while len(own) > 1 and left[own[0]] < 1.0:
+            own.pop(0)
+        found[row] = own[0]
+        left[own[0]] -= 1.0
+    return found
 
 
 def _cells(part: Any) -> int:

@@ -6,17 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, logsumexp, np
+from .._arrays import Array, Codes, NDArray, logsumexp, np, stdtrit
 from ..schema import Level
 from .learning_curve import LEAST_PROBABILITY
 
 BINS = 15  # of the confidence, for the calibration error
 FINE = 8  # steps of each, from which bins with enough rows are put together
 MOST_SCORES = 1 << 21  # different log-odds kept, of all classes together: 48 MiB
+NORMAL = 1.959964  # the 97.5 % point of the normal distribution
 STEPS = 256  # of a unit of log-odds, beyond that: odds are then known to 0.4 %
 
 
-def wilson(share: Array, n: Array, z: float = 1.959964) -> tuple[Array, Array]:
+def wilson(share: Array, n: Array, z: float = NORMAL) -> tuple[Array, Array]:
     """Return the ends of Wilson's 95 % interval of a share of n (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -89,6 +90,64 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class GroupSums:
+    """Hashes (g,) of the groups that rows are of, 0 for a row of none, and their sums (g,) of weights w.
+
+    `right` is Σ w over the rows answered rightly, `loss` Σ w L.
+    """
+
+    key: NDArray[np.uint64]
+    weight: Array
+    right: Array
+    loss: Array
+
+    @classmethod
+    def of(cls, key: NDArray[np.uint64], weight: Array, right: Array, loss: Array) -> Self:
+        """Return the sums of sums; a row of no group stays by itself."""
+        number = np.unique(np.where(key == 0, 2 * np.arange(len(key), dtype=np.uint64), key), return_inverse=True)[1]
+        number, size = number.reshape(-1), int(number.max(initial=-1)) + 1
+        known = np.zeros(size, dtype=np.uint64)
+        known[number] = key
+        sums = [np.bincount(number, part, size).astype(np.float64) for part in (weight, right, loss)]
+        return cls(known, *sums)
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums of the rows of both."""
+        key, *sums = (np.concatenate([getattr(own, name) for own in (self, other)]) for name in _SUMS)
+        return type(self).of(key, *sums)
+
+    def error(self, values: Array) -> float:
+        """Return the standard error of Σ `values` (g,) / Σ w, groups drawn whole; not a number where there is one.
+
+        √(g / (g − 1) Σ_g (v_g − x̄ w_g)²) / W (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13).
+        """
+        total, count = float(self.weight.sum()), len(self.key)
+        apart = values - values.sum() / total * self.weight
+        return float(np.sqrt(count / (count - 1.0) * (apart**2).sum()) / total) if count > 1 else float("nan")
+
+    @property
+    def rows_told(self) -> float:
+        """As how many rows, each drawn by itself, these tell of the share that is right: at most their weight.
+
+        Where all are right, or none, as many as there are groups.
+        """
+        total = float(self.weight.sum())
+        share = float(self.right.sum()) / total
+        if not 0.0 < share < 1.0:
+            return min(float(len(self.key)), total)
+        error = self.error(self.right)
+        return min(share * (1.0 - share) / error**2, total) if error > 0.0 else total
+
+    @property
+    def quantile(self) -> float:
+        """The 97.5 % point of Student's t with as many degrees of freedom as groups, less one."""
+        return float(stdtrit(len(self.key) - 1.0, 0.975))
+
+
+_SUMS = ("key", "weight", "right", "loss")
+
+
+@dataclass(frozen=True)
 class Tally:
     """What is added up of judged rows, k classes and weights w: k means k copies of a row.
 
@@ -97,6 +156,7 @@ class Tally:
     (3, 120) the weight, the confidence and what was right by steps of the confidence; `impossible` the rows whose class
     was given less than `LEAST_PROBABILITY`. `recognised` is the weight of rows that the model keeps as learned.
     `unlabelled` rows had no label, those of `unknown` labels one of no class of the model: neither is in the sums.
+    `groups` has the sums of groups of rows, None where each is drawn by itself.
     """
 
     rows: int
@@ -111,11 +171,21 @@ class Tally:
     recognised: float = 0.0
     unlabelled: int = 0
     unknown: Counter[Level] = field(default_factory=Counter)
+    groups: GroupSums | None = None
 
     @classmethod
-    def of(cls, log_posterior: Array, codes: Codes, weight: Array, choice: Codes, costs: Array | None) -> Self:
+    def of(
+        cls,
+        log_posterior: Array,
+        codes: Codes,
+        weight: Array,
+        choice: Codes,
+        costs: Array | None,
+        group: NDArray[np.uint64] | None = None,
+    ) -> Self:
         """Return the sums of rows of known classes (n,), answered by the class numbers `choice` (n,).
 
+        `group` (n,) are hashes of the groups they are of, 0 of none.
         `costs` (k, k) are those of answers in columns for true classes in rows; without them a wrong answer costs 1.
         """
         n, k = log_posterior.shape
@@ -138,6 +208,7 @@ class Tally:
             np.stack(sums).astype(np.float64),
             int((own < LEAST_PROBABILITY).sum()),
             tuple(Ranking.of(odds, codes == c, weight) for c, odds in enumerate(log_odds(log_posterior).T)),
+            groups=None if group is None else GroupSums.of(group, weight, weight * (choice == codes), weight * lost),
         )
 
     def merge(self, other: Self) -> Self:
@@ -156,4 +227,5 @@ class Tally:
             self.recognised + other.recognised,
             self.unlabelled + other.unlabelled,
             self.unknown + other.unknown,
+            self.groups if other.groups is None or self.groups is None else self.groups.merge(other.groups),
         )

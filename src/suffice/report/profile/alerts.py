@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-from ..._arrays import Array, np
+from ..._arrays import Array, Codes, np
 from ...errors import shown
 from ...schema import Kind
+from ...stats.subjects import Cells, name_subjects
 from ...vocabulary import alike as groups_alike
 from .alone import recall_alone
 from .bars import brief, number
 from .columns import are_dates, are_sentences, share
+from .same import row_keys
 from .seen import SeenColumn, SeenTable
 
 NAMED = 6  # columns of one alert
@@ -29,6 +31,7 @@ LEAST_APART = 0.5  # between the shares of missing cells of two classes
 ROOM = 2.0  # powers of ten by which there must be more possible rows than rows, for equal ones to mean something
 SIGNS = frozenset({-1, -9, -99, -999, -9999, -99999, 9, 99, 999, 9999, 99999, 999999})
 AS_NUMBERS = 0.9
+MOST_ROWS = 20_000  # by which columns that name subjects are told, the first: rows of one stand together
 
 
 class AlertKind(StrEnum):
@@ -44,6 +47,7 @@ class AlertKind(StrEnum):
     MISSING = "nearly all missing"
     MISSING_BY_CLASS = "missing by class"
     IDENTIFIER = "identifier"
+    SUBJECTS = "subjects"
     MANY_LEVELS = "many levels"
     ALIKE = "levels alike"
     DATES = "dates"
@@ -59,6 +63,7 @@ Alert = dict[str, Any]
 def collect_alerts(table: SeenTable, rows: dict[str, Any] | None, same: dict[str, list[dict[str, Any]]]) -> list[Alert]:
     """Return what to look at, what weighs most first: `kind`, `text`, and `columns` by their numbers in the table."""
     found = [*_of_classes(table), *_of_rows(table, rows), *_of_columns(table), *_of_pairs(table, same)]
+    found += _of_subjects(table)
     order = list(AlertKind)
     return sorted(found, key=lambda alert: order.index(alert["kind"]))
 
@@ -145,6 +150,29 @@ WORDS = {
     AlertKind.NUMBERS_AS_TEXT: "Numbers that are read as categories: {}.",
     AlertKind.PLACEHOLDER: "A number far from all others that may stand for a missing cell: {}.",
 }
+
+
+def _of_subjects(table: SeenTable) -> Iterator[Alert]:
+    """Return an alert of the columns that seem to name what rows belong to."""
+    seen = [(j, column) for j, column in enumerate(table.columns) if column.facts.values is not None]
+    if not seen:
+        return
+    rows = np.sort(np.unique(row_keys(table, [column for _, column in seen]), return_index=True)[1])[:MOST_ROWS]
+    cells = [_cells(column, rows) for _, column in seen]
+    found = name_subjects(cells, [i for i, (_, own) in enumerate(seen) if own.kind is not Kind.BOOLEAN])
+    if found:
+        names = _listed([_name(seen[i][1]) for i in found])
+        told = f"Rows of one value are as alike as those of one subject: {names}. If a column names what rows belong "
+        told += "to, say so by groups= (--groups COLUMN): judged row by row, models look better than they are."
+        yield _alert(AlertKind.SUBJECTS, told, [seen[i][0] for i in found])
+
+
+def _cells(column: SeenColumn, rows: Codes) -> Cells:
+    values, levels = column.facts.values, column.facts.levels
+    assert values is not None
+    if levels is None:
+        return Cells(values[rows], False)
+    return Cells.of_levels(np.nan_to_num(values[rows], nan=-1.0).astype(np.int64), levels)
 
 
 def _of_column(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:

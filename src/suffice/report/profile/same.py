@@ -28,10 +28,7 @@ def equal_rows(table: SeenTable) -> dict[str, Any] | None:
     """
     if not table.has_rows or any(column.facts.values is None for column in table.columns) or not table.columns:
         return None
-    key = np.zeros(len(table.codes), dtype=np.uint64)
-    for column in table.columns:
-        key = _mixed(key, column.facts.values)
-    _, cells = np.unique(key, return_inverse=True)
+    _, cells = np.unique(row_keys(table, table.columns), return_inverse=True)
     pairs = cells.astype(np.int64) * (table.k + 1) + table.codes
     _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
     times = np.bincount(group, weights=table.copies)
@@ -45,6 +42,14 @@ def equal_rows(table: SeenTable) -> dict[str, Any] | None:
         "contradicting": round(float(table.copies[clash].sum())),
         "sets": int((classes > 1).sum()),
     }
+
+
+def row_keys(table: SeenTable, columns: Sequence[SeenColumn]) -> NDArray[np.uint64]:
+    """Return a hash of the cells in some columns of each row there is (m,)."""
+    key = np.zeros(len(table.codes), dtype=np.uint64)
+    for column in columns:
+        key = _mixed(key, column.facts.values)
+    return key
 
 
 def _mixed(key: NDArray[np.uint64], values: Array | None) -> NDArray[np.uint64]:
