@@ -14,11 +14,11 @@ OLDEST := $(VENV)-oldest
 DRAWN := $(VENV)-generation
 MINUTES ?= 2
 # Compiled when the package is installed, editable too.
-LOOPS := hatch_build.py $(wildcard src/suffice/loops/*.[ch])
+KERNELS := hatch_build.py $(wildcard src/suffice/kernels/*.[ch])
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 
-# The package in an environment, its loops compiled: by Zig's compiler where the machine has none.
+# The package in an environment, its kernels compiled: by Zig's compiler where the machine has none.
 define editable
 @for own in "$${CC%% *}" cc gcc clang; do command -v "$$own" >/dev/null && exit 0; done; \
 	$(1) -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r requirements/wheels.txt
@@ -136,7 +136,7 @@ dist: $(VENV)/.test ## Build the wheel and the source archive, install the wheel
 	$(VENV)-wheel/bin/python scripts/check_wheel.py README.md docs/verbs.md
 	@rm -rf $(VENV)-wheel
 
-wheels: $(VENV)/.wheels ## Build the source archive, and a wheel with compiled loops for each system
+wheels: $(VENV)/.wheels ## Build the source archive, and a wheel with compiled kernels for each system
 	@rm -rf dist
 	$(PY) scripts/wheels.py
 
@@ -169,7 +169,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
-	rm -rf src/suffice/loops/_loops.* $(VENV) $(OLDEST) $(DRAWN) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf src/suffice/kernels/_kernels.* $(VENV) $(OLDEST) $(DRAWN) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -180,7 +180,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # A stamp is older than its requirement file when that file changed: the pinned versions are then installed again.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(VENV)/.%: requirements/%.txt pyproject.toml $(LOOPS) | $(VENV)/bin/python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(VENV)/.%: requirements/%.txt pyproject.toml $(KERNELS) | $(VENV)/bin/python
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	$(call editable,$(PY))
@@ -203,7 +203,7 @@ $(VENV)/.accuracy $(VENV)/.examples $(VENV)/.wheels: $(VENV)/.%: requirements/%.
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/$*.txt
 	@touch $@
 
-$(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml $(LOOPS)
+$(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { echo "The oldest releases have no wheels for $$($(PYTHON) -V 2>&1). Next: make oldest PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Installing requirements/oldest.txt (a minute or so)"
 	@$(PYTHON) -m venv --clear $(OLDEST)

@@ -1,4 +1,4 @@
-"""Compile the loops of `src/suffice/loops/*.c` into a shared library beside them.
+"""Compile the kernels of `src/suffice/kernels/*.c` into a shared library beside them.
 
 hatchling calls `CustomBuildHook` for wheels and editable installs; `python hatch_build.py` compiles alone. The library
 is called through ctypes and knows nothing of Python, so that one wheel serves all versions of it.
@@ -21,14 +21,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent / "src" / "suffice" / "loops"
+FOLDER = Path(__file__).resolve().parent / "src" / "suffice" / "kernels"
 FLAGS = ["-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno"]
 ZIG = "ziglang>=0.15"
 
 
 def library() -> Path:
     """Return where the library belongs."""
-    return FOLDER / ("_loops.dll" if platform_tag().startswith("win") else "_loops.so")
+    return FOLDER / ("_kernels.dll" if platform_tag().startswith("win") else "_kernels.so")
 
 
 def compiler() -> list[str] | None:
@@ -40,19 +40,19 @@ def compiler() -> list[str] | None:
 
 def compiled() -> Path:
     """Compile the library and return where it is; SystemExit where that fails."""
-    for old in FOLDER.glob("_loops.*"):
+    for old in FOLDER.glob("_kernels.*"):
         old.unlink()
     command = compiler()
     if command is None and find_spec("ziglang"):
         command = [sys.executable, "-m", "ziglang", "cc"]
     if command is None:
         raise SystemExit(
-            "suffice: no C compiler was found (cc, gcc, clang, or CC in the environment), and its loops need one. "
+            "suffice: no C compiler was found (cc, gcc, clang, or CC in the environment), and its kernels need one. "
             f'Next: install one, or Zig\'s: pip install "{ZIG}"'
         )
     problem = _compile(command, library())
     if problem is not None:
-        raise SystemExit(f"suffice: {shlex.join(command)} could not compile its loops: {problem}")
+        raise SystemExit(f"suffice: {shlex.join(command)} could not compile its kernels: {problem}")
     return library()
 
 
@@ -96,7 +96,7 @@ else:
             """Enter the library among the files of the wheel, whose tag names the platform."""
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform_tag()}"
-            build_data["artifacts"].append(f"src/suffice/loops/{compiled().name}")
+            build_data["artifacts"].append(f"src/suffice/kernels/{compiled().name}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Build the source archive and the wheels of a release into dist/.
 
-`make wheels` runs it. There is one for each system, whose loops Zig's C compiler compiles for other systems than its
+`make wheels` runs it. There is one for each system, whose kernels Zig's C compiler compiles for other systems than its
 own; elsewhere pip builds from the source archive.
 """
 
@@ -38,8 +38,8 @@ def problem(tag: str) -> str | None:
     if len(found) != 1:
         return f"{tag}: {len(found)} wheels"
     with zipfile.ZipFile(found[0]) as wheel:
-        libraries = [name for name in wheel.namelist() if Path(name).stem == "_loops"]
-        if libraries != ["suffice/loops/_loops.dll" if tag.startswith("win") else "suffice/loops/_loops.so"]:
+        libraries = [name for name in wheel.namelist() if Path(name).stem == "_kernels"]
+        if libraries != ["suffice/kernels/_kernels.dll" if tag.startswith("win") else "suffice/kernels/_kernels.so"]:
             return f"{tag}: {libraries}"
         wrong = [name for name in libraries if not wheel.read(name).startswith(MAGIC[tag.partition("_")[0]])]
     return f"{tag}: a library of another system" if wrong else None

@@ -22,7 +22,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # ROW_n holds all units up to row n.
 
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
-ROW_0 |= {"_spaces", "progress", "loops"}
+ROW_0 |= {"_spaces", "progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
 ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "tasks", "released", "leave_one_out", "forest"}
 ROW_7 = ROW_5 | {"vocabulary", "fitted", "disclosure", "export", "automatic", "files", "engines"}
@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_spaces": set(),
     "_files": {"_locks"},
     "_memory": {"errors"},
-    "loops": {"errors", "_arrays"},
+    "kernels": {"errors", "_arrays"},
     "_arrays_api": {"errors", "_arrays"},
     # row 1
     "schema": ROW_0,

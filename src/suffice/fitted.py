@@ -22,11 +22,11 @@ from .leave_one_out import Learned, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
 from .leave_one_out.groups import leave_groups_out
-from .released import Past
+from .released import Provenance
 from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
-from .stats.statistic import Beside
+from .stats.statistic import AuxArrays
 from .stats.units import group_keys
 from .table import Table, read_table
 from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
@@ -55,9 +55,9 @@ class Fitted(KeptRows):
     settings: Settings
     priors: object = None
     chosen: Choices | None = None
-    past: Past = field(default_factory=Past)
+    past: Provenance = field(default_factory=Provenance)
     explains_soon: ClassVar[bool] = True  # a row in milliseconds
-    chosen_by_rows: ClassVar[Beside | None] = None  # what they took long to choose, for a file to hold beside them
+    chosen_by_rows: ClassVar[AuxArrays | None] = None  # what they took long to choose, for a file to hold beside them
 
     def __getstate__(self) -> dict[str, object]:
         return {own.name: vars(self)[own.name] for own in fields(self)}
@@ -73,7 +73,7 @@ class Fitted(KeptRows):
         past = replace(changed.pop("past", self.past), notes=())
         return replace(self, statistics=statistics, past=past, **{"chosen": None, **changed})
 
-    def told_anew(self, settings: Settings, priors: object, **changed: Any) -> Self:
+    def with_settings(self, settings: Settings, priors: object, **changed: Any) -> Self:
         """Return the value as an edit finds it: with settings and priors as they are now."""
         open_as_before = settings.by_loo == self.settings.by_loo and settings.prior is self.settings.prior
         chosen = self.chosen if open_as_before else None
@@ -113,7 +113,7 @@ class Fitted(KeptRows):
         """Return by name what was found from the statistics instead of given, for the model file."""
         return self.choices.saved()
 
-    def with_choices(self, saved: Mapping[str, object], by_rows: Beside | None = None) -> Self:
+    def with_choices(self, saved: Mapping[str, object], by_rows: AuxArrays | None = None) -> Self:
         """Return the value with what `saved_choices` returned, and `chosen_by_rows`; ValueError if it cannot be."""
         return replace(self, chosen=Choices.of_saved(saved, self.settings, self.statistics))
 
@@ -122,7 +122,7 @@ class Fitted(KeptRows):
         """The settings as estimates are told them, with what was chosen."""
         return self.choices.applied(self.settings)
 
-    def told_of(self, block: Block) -> Settings:
+    def block_settings(self, block: Block) -> Settings:
         """Return what the estimate of one block is told."""
         columns = tuple(self.schema.names[p] for p in block.positions)
         kept = self.whole_rows(block) or self.told.kept
@@ -136,7 +136,7 @@ class Fitted(KeptRows):
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         densities, notes = [], [*self.choices.notes]
         for block, stats in zip(self.blocks, self.statistics.blocks, strict=True):
-            density, repairs = block.family.estimate(stats, self.told_of(block))
+            density, repairs = block.family.estimate(stats, self.block_settings(block))
             densities.append(density)
             notes += repairs
         return Product(tuple(densities)), tuple(notes)
@@ -290,7 +290,7 @@ class Fitted(KeptRows):
                 "leave-one-out has no closed form. Next: fit without them, or use cross-validation."
             )
         (blocks, stats), priors = self._leaving(), self.class_priors(self.priors)
-        told, statistics = [self.told_of(block) for block in blocks], replace(self.statistics, blocks=stats)
+        told, statistics = [self.block_settings(block) for block in blocks], replace(self.statistics, blocks=stats)
         return Learned(blocks, told, statistics, lambda weight: class_log_prior(weight, priors))
 
     # --- answers -----------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ class Fitted(KeptRows):
 
     @property
     def pool(self) -> Any:
-        """The members whose pool gives posteriors (`automatic.pool.Automatic`); None where the joint model does."""
+        """The members that give posteriors (`automatic.pool.StackedEnsemble`); None where the joint model does."""
         return None
 
     # --- rows left out -----------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ class Fitted(KeptRows):
     rows_beside = 0  # how many rows are held as they were, beside the sample
 
     def release_whole(self, limit: Any, like: Self | None) -> tuple[Self, list[tuple[Block, Any]]] | None:
-        """Return the released value and what each block gave up (`disclosure.Given`) for a limit, `disclosure.Least`.
+        """Return the released value and what each block gave up (`disclosure.Given`) for a `disclosure.MinCount`.
 
         None where blocks go one by one.
         """

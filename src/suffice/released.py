@@ -88,7 +88,7 @@ class RowsHeld:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class Provenance:
     """What became of a model, beside what it has learned.
 
     `object_labels`: labels came as an array of objects. `unlabelled`: how many rows without a label the last fit saw;

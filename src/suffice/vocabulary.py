@@ -18,7 +18,7 @@ from .densities import Rows
 from .errors import UnseenLevelWarning, quoted
 from .estimate import Block
 from .notes import Kind as NoteKind, Note
-from .released import Past
+from .released import Provenance
 from .schema import Kind, Level, Name, Schema
 from .stats import ByClass
 from .stats.counts import CodedColumns
@@ -49,7 +49,7 @@ class Vocabulary:
     schema: Schema
     blocks: tuple[Block, ...]
     statistics: ByClass
-    past: Past
+    past: Provenance
 
     @shared
     def known_levels(self) -> dict[int, Weights]:

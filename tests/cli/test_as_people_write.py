@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from suffice import NaiveBayes, load
 from suffice.cli.files import read_file
 from suffice.engines import Reading, Remark, open_source
-from suffice.engines.amounts import undress
+from suffice.engines.amounts import strip_units
 from suffice.engines.calendar import Facts, as_dates, days, moments, part
 from suffice.errors import SourceError
 
@@ -208,7 +208,7 @@ def test_old_readings_stay(write) -> None:
 
 def test_undressing_leaves_other_texts_alone() -> None:
     texts = ["", "x", "5 apples", "A5", "%", "()", "(a)", "1-2", "$$5", "5%%", "((5))", "+-5", None]
-    found = undress(pa.array(texts))
+    found = strip_units(pa.array(texts))
     assert found.bare.to_pylist() == texts
     assert set(found.unit.to_pylist()) == {""}
 

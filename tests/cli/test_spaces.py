@@ -76,7 +76,7 @@ def written(tmp_path, kind: str, table, names):
 WITH_SPACES = ("age ", "\u00a0city", "class")
 
 
-def told_of(model) -> str:
+def block_settings(model) -> str:
     """All that a model file says, but for the name of the table."""
     loaded = load(model)
     document = json.loads(describe(loaded._fitted, loaded.get_params(deep=False)))
@@ -107,7 +107,7 @@ def test_a_trimmed_file_is_the_clean_file(cli, tmp_path, monkeypatch, clean, mes
     assert "in the names of 'age', 'city'" in done.err
     assert done.err.count("spaces around texts") == 1
     assert done.err.count("--keep-spaces") == 1
-    assert told_of(tmp_path / "clean.suffice") == told_of(tmp_path / "messy.suffice")
+    assert block_settings(tmp_path / "clean.suffice") == block_settings(tmp_path / "messy.suffice")
     # and a model reads later files likewise, saying so, with no option to keep what it does not know
     answers = []
     for table, path in ((one, tmp_path / "a.csv"), (other, tmp_path / "b.csv")):
@@ -204,7 +204,7 @@ def test_update_and_forget_read_as_fit_did(cli, write, tmp_path) -> None:
     )
     first = write("t.csv", text_of(rows(40)))
     assert cli("fit", first, "--target", "class", "--model", "nb", "-o", model).status == 0
-    before = told_of(model)
+    before = block_settings(model)
     assert cli("update", model, more, "--target", "class").status == 0
     assert load(model).classes_.tolist() == ["bad", "good"]
     assert cli("forget", model, more, "--target", "class").status == 0

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from suffice import GaussianDiscriminant
 from suffice.densities import Full
 from suffice.em import cell_passes as sweep, cells as em
-from suffice.em.climb import watch
+from suffice.em.accelerated_em import watch
 from suffice.errors import DataError, SingularCovarianceError
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily

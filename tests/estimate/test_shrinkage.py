@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice.densities.usable import (
+from suffice.densities.regularize import (
     USABLE,
     correlations,
     least_amount,

@@ -359,6 +359,6 @@ def test_the_block_of_the_members_says_nothing_of_the_joint_density(rng):
     X, y = rng.normal(size=(150, 2)), np.arange(150) % 3
     fitted = GenerativeClassifier().fit(X, y)._fitted
     block, rows = fitted.blocks[-1], fitted.rows(X)
-    density, notes = block.family.estimate(fitted.statistics.blocks[-1], fitted.told_of(block))
+    density, notes = block.family.estimate(fitted.statistics.blocks[-1], fitted.block_settings(block))
     np.testing.assert_array_equal(density.log_density(rows[-1]), np.zeros((150, 3)))
     assert notes == []

@@ -13,8 +13,8 @@ from scipy.stats import multivariate_t
 
 from suffice import GenerativeClassifier, load
 from suffice.automatic.columns import FrozenColumns
-from suffice.automatic.judge import Judge
-from suffice.automatic.member import Known
+from suffice.automatic.judge import HoldoutScorer
+from suffice.automatic.member import TrainingStats
 from suffice.automatic.members import joined
 from suffice.automatic.sample import Sample, Unlabelled
 from suffice.errors import DataError, NotLearnedError
@@ -87,7 +87,7 @@ def test_with_all_labels_nothing_joins(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("EM ran")
 
-    monkeypatch.setattr(joined.JoinedMember, "candidates", refuse)
+    monkeypatch.setattr(joined.SemiSupervisedGaussian, "candidates", refuse)
     X, y = blobs(0, 60)
     model = GenerativeClassifier().fit(X, y)
     assert model.statistics_.unlabelled is None
@@ -111,13 +111,15 @@ def judged(monkeypatch):
     def scores(codes):
         ones = np.ones(24)
         sample = Sample(columns.read(X, none), codes, ones, ones, ones, ones)
-        judge = Judge(codes, np.zeros((24, 2)), ones, ones)
-        known = Known(columns, {}, (), np.bincount(codes, minlength=2).astype(float), beside)
+        judge = HoldoutScorer(codes, np.zeros((24, 2)), ones, ones)
+        known = TrainingStats(columns, {}, (), np.bincount(codes, minlength=2).astype(float), beside)
         found = []
         for setting in product(joined.STRENGTHS, joined.SPHERES, joined.SHARES):
             for name, own in zip(("STRENGTHS", "SPHERES", "SHARES"), setting, strict=True):
                 monkeypatch.setattr(joined, name, (own,))
-            found += [(own.members[0], own.scores) for own in joined.JoinedMember.candidates(known, sample, judge)]
+            found += [
+                (own.members[0], own.scores) for own in joined.SemiSupervisedGaussian.candidates(known, sample, judge)
+            ]
             monkeypatch.undo()
             monkeypatch.setattr(joined, "dealt", lambda sample: np.arange(24) // 2 % 4)
         return found
@@ -185,7 +187,7 @@ def test_a_setting_as_good_as_the_best_that_says_least_is_chosen(judged):
     codes = np.arange(30) % 2
     X, U = rng.normal(size=(30, 2)) + 12.0 * codes[:, None], rng.normal(size=(50, 2))
     rows = joined.Rows(X, codes, np.ones(30), U, np.ones(50), 2)
-    judge = Judge(codes, np.zeros((30, 2)), np.ones(30), np.ones(30))
+    judge = HoldoutScorer(codes, np.zeros((30, 2)), np.ones(30), np.ones(30))
     (strength, sphere, share), _ = joined.choose_setting(rows, X, np.arange(30) // 2 % 5, judge)
     for other in product(joined.STRENGTHS, joined.SPHERES, joined.SHARES):
         found = rows.climb(*other).density(*other[:2]).log_density(X)

@@ -12,7 +12,6 @@ from suffice.export.program import (
     Counts,
     Dense,
     Factors,
-    Hats,
     Independent,
     Indicator,
     Interpolated,
@@ -21,6 +20,7 @@ from suffice.export.program import (
     Normal,
     Number,
     Pairs,
+    PiecewiseLinear,
     Program,
     Projected,
     Reading,
@@ -144,7 +144,7 @@ class _Run:
             return zero, sum_within(parts, np.asarray(term.owner))
         if isinstance(term, LocationScale):
             return zero, self.location_scale(term)
-        if isinstance(term, Hats):
+        if isinstance(term, PiecewiseLinear):
             return zero, hats(term, self.reading(term.reading))
         if isinstance(term, TreeSums):
             return zero, self.trees(term)
@@ -222,7 +222,7 @@ def _interpolate(own: Interpolated, x: Array) -> Array:
     return np.where(np.isnan(x), np.nan, out)
 
 
-def hats(term: Hats, x: Array) -> Array:
+def hats(term: PiecewiseLinear, x: Array) -> Array:
     """Return the term (n, k) at the numbers x (n,)."""
     seen = ~np.isnan(x)
     inside = np.where(seen, x, term.knots[0])

@@ -14,7 +14,18 @@ from scipy.special import gammaln
 from suffice.export.onnx.graph import FLOATS, Graph, Value
 from suffice.export.onnx.readings import Readings
 from suffice.export.onnx.terms import _log_factorial, hats
-from suffice.export.program import Bin, Code, Column, Hats, Indicator, Interpolated, Number, Program, Projected, Scaled
+from suffice.export.program import (
+    Bin,
+    Code,
+    Column,
+    Indicator,
+    Interpolated,
+    Number,
+    PiecewiseLinear,
+    Program,
+    Projected,
+    Scaled,
+)
 
 
 def run(make: Callable[[Graph], Value], x: Any, dtype: str = "float64") -> Any:
@@ -95,7 +106,7 @@ def test_mixed_blocks_keep_their_order(cells: Any) -> None:
 def test_hats_of_several_columns(cells: Any, rng: Any) -> None:
     knots = [np.array([-2.0, 0.0, 0.5, 3.0]), np.array([1.0])]
     values = [rng.normal(size=(3, 4)), rng.normal(size=(3, 1))]
-    terms = [Hats(j, *pair) for j, pair in enumerate(zip(knots, values, strict=True))]
+    terms = [PiecewiseLinear(j, *pair) for j, pair in enumerate(zip(knots, values, strict=True))]
     found = program(2, (), (Number(0), Number(1)))
     score = run(lambda g: hats(g, Readings(g, found), terms, [1.0, 2.0]), cells)
     wanted = np.zeros((len(cells), 3))

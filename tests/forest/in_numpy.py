@@ -1,4 +1,4 @@
-"""What the compiled loops do, in NumPy: the oracles that these are compared with, bit for bit."""
+"""What the compiled kernels do, in NumPy: the oracles that these are compared with, bit for bit."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from suffice.forest.boosting import BEYOND
 from suffice.forest.trees import GOLDEN
-from suffice.loops.boosting import GradientTree
-from suffice.loops.growing import Nodes
+from suffice.kernels.boosting import GradientTree
+from suffice.kernels.growing import Nodes
 from suffice.stats.rows import mixed
 
 ROUNDING = 1e-9  # what a split must add to what its node is worth, relative
@@ -25,7 +25,7 @@ def leaves_by_steps(trees, cells, tree):
 
 
 class TreeGrowing:
-    """What `loops.growing.grow` does, for all nodes of a level at once."""
+    """What `kernels.growing.grow` does, for all nodes of a level at once."""
 
     def __init__(self, cells, codes, weight, k, tries, least, drawn):
         self.cells, self.codes, self.weight, self.k = cells, codes, weight, k
@@ -163,7 +163,7 @@ def _running(values, first):
 
 
 class GradientGrowing:
-    """What `loops.boosting.Grower` does, node by node. Sums are of gradients, hessians and rows."""
+    """What `kernels.boosting.Grower` does, node by node. Sums are of gradients, hessians and rows."""
 
     def __init__(self, cells, starts, inside, *, most, rows, hessian):
         self._cells, self._starts, self._inside = cells, starts, inside
@@ -263,7 +263,7 @@ def _worth(sums):
 
 
 def product_values(cells, ways, nodes):
-    """Return what `loops.shapley.product_values` returns."""
+    """Return what `kernels.shapley.product_values` returns."""
     column, low, high, share = ways
     cell = cells[:, column]
     apart = ((cell > low) & (cell <= high)) - share

@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from suffice.automatic.grown import read_trees, written_trees
 from suffice.forest import boosting
 from suffice.forest.boosting import GRADIENTS, HESSIANS, LEAF_ROWS, MOST_LEAVES, Boosting
-from suffice.loops import boosting as loops
+from suffice.kernels import boosting as kernels
 
 FLOATS = 1e-4  # scikit-learn's gradients are of 24 bits: 4e-5 in 12 rounds, over 360 tables
 
@@ -165,12 +165,12 @@ def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slot
     found = []
     for compiled in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(loops, "TABLES", 1 << 26 if slots else 0)  # sums kept of all leaves, or of one
+            patch.setattr(kernels, "TABLES", 1 << 26 if slots else 0)  # sums kept of all leaves, or of one
             if not compiled:
                 patch.setattr(boosting, "Grower", GradientGrowing)
             found.append(boosted(X, y, w, 4, inside, along))
     loop, plain = found
-    assert isinstance(loop._grower, loops.Grower)
+    assert isinstance(loop._grower, kernels.Grower)
     assert isinstance(plain._grower, GradientGrowing)
     assert_array_equal(loop.along, plain.along)
     one, other = loop.grown(4), plain.grown(4)
@@ -186,7 +186,7 @@ def test_sums_are_exact(rng):
     starts = np.concatenate([[0], np.cumsum(X.max(axis=0).astype(np.int64) + 2)])
     gradient = np.rint(rng.uniform(-1, 1, 1000) * GRADIENTS / 1000)
     hessian = np.rint(rng.uniform(0, 0.25, 1000) * HESSIANS / 1000)
-    tree = loops.Grower(X.T, starts, 1000, most=31, rows=20, hessian=1).grow(gradient, hessian)
+    tree = kernels.Grower(X.T, starts, 1000, most=31, rows=20, hessian=1).grow(gradient, hessian)
     for v in np.flatnonzero(tree.column < 0):
         rows = tree.ends == v
         assert tree.gradient[v] == sum(map(int, gradient[rows]))
@@ -198,19 +198,19 @@ def test_what_loops_cannot_read_is_refused():
     X = np.zeros((2, 30), dtype=np.int16)
     good = {"most": 31, "rows": 20, "hessian": 1}
     starts = np.array([0, 2, 4])
-    loops.Grower(X, starts, 30, **good)
+    kernels.Grower(X, starts, 30, **good)
     for bad in ({"most": 0}, {"rows": 0}, {"hessian": 0}):
         with pytest.raises(ValueError, match="leaves"):
-            loops.Grower(X, starts, 30, **good | bad)
+            kernels.Grower(X, starts, 30, **good | bad)
     for inside in (0, 31):
         with pytest.raises(ValueError, match="rows"):
-            loops.Grower(X, starts, inside, **good)
+            kernels.Grower(X, starts, inside, **good)
     with pytest.raises(ValueError, match="columns"):
-        loops.Grower(X, starts[:2], 30, **good)
+        kernels.Grower(X, starts[:2], 30, **good)
     for cell in (-2, 1):
         with pytest.raises(ValueError, match="cells beyond"):
-            loops.Grower(np.full_like(X, cell), starts, 30, **good)
-    grower = loops.Grower(X, starts, 30, **good)
+            kernels.Grower(np.full_like(X, cell), starts, 30, **good)
+    grower = kernels.Grower(X, starts, 30, **good)
     for sums in (np.zeros(29), np.full(30, -1.0)):
         with pytest.raises(ValueError, match="a hessian"):
             grower.grow(np.zeros(len(sums)), sums)

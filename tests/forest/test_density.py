@@ -152,7 +152,7 @@ def test_fillings_are_means_and_modes_of_the_conditional_density(density, joint,
 
 
 def test_columns_that_no_row_shows_are_not_looked_at(rng, monkeypatch):
-    """Known cells of three among many columns: terms of these alone, in all trees."""
+    """TrainingStats cells of three among many columns: terms of these alone, in all trees."""
     n, d = 150, 12
     y = rng.integers(0, 2, n)
     density = grown(rng.normal(size=(n, d)) + y[:, None], coded([rng.integers(0, 3, n)], [("a", "b", "c")]), y)[0]

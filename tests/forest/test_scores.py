@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from suffice.automatic.columns import FrozenColumns
-from suffice.automatic.judge import Judge
+from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.leaves import LeafWeights
-from suffice.automatic.member import Known
+from suffice.automatic.member import TrainingStats
 from suffice.automatic.members import boosted
 from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember
@@ -33,7 +33,11 @@ def judged(numbers, categories, y, k, weight=None):
     parts = {LeafWeights.name: LeafWeights.summarize(reading, y, k, weight)}
     total = np.bincount(y, weights=weight, minlength=k).astype(float)
     sample = Sample(reading, y, weight, weight, weight, weight)
-    return Known(columns, parts, (), total), sample, Judge(y, without_each(total, y, weight), weight, weight)
+    return (
+        TrainingStats(columns, parts, (), total),
+        sample,
+        HoldoutScorer(y, without_each(total, y, weight), weight, weight),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from suffice.forest import splits
 from suffice.forest.splits import grow_tree, with_leaves
-from suffice.loops import growing
+from suffice.kernels import growing
 
 
 def in_numpy(cells, codes, weight, k, *, tries, least, drawn, tree):

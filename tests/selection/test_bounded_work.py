@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from suffice import GenerativeClassifier
 from suffice.automatic import columns as frozen_columns
 from suffice.automatic.folds import FoldedGaussians
-from suffice.automatic.judge import Judge
+from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members import gaussian
 from suffice.em import tied
 from suffice.em.regression import Regressions
-from suffice.leave_one_out.pencil import LeftOut
+from suffice.leave_one_out.generalized_eigen import LeftOut
 
 OFTEN = 1.0  # of work: with this bound every table takes long
 
@@ -73,8 +73,8 @@ def test_hopeless_is_far_behind_the_best_by_standard_errors() -> None:
     codes, ones = rng.integers(0, 2, 500), np.ones(500)
     sign = 2.0 * codes - 1.0
     good = np.stack([-sign, sign], axis=1) * 2.0
-    judge = Judge(codes, np.zeros((500, 2)), ones, ones, best=good)
-    assert not Judge(codes, np.zeros((500, 2)), ones, ones).is_hopeless(np.zeros((500, 2)))
+    judge = HoldoutScorer(codes, np.zeros((500, 2)), ones, ones, best=good)
+    assert not HoldoutScorer(codes, np.zeros((500, 2)), ones, ones).is_hopeless(np.zeros((500, 2)))
     assert not judge.is_hopeless(good)
     noise = rng.normal(size=(500, 2))
     assert judge.is_hopeless(noise)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, GenerativeClassifier
 from suffice.automatic.folds import FoldedGaussians, _directions
-from suffice.automatic.judge import CHANCE, Judge
+from suffice.automatic.judge import CHANCE, HoldoutScorer
 from suffice.automatic.sample import Sample
 from suffice.stats import FullScatter, PatternStats
 
@@ -97,7 +97,7 @@ def test_rows_of_a_fold_score_as_new_rows_do():
 def test_how_much_of_a_temperature_is_not_chance(rng):
     """Against the ratio of the likelihoods of 60 rows, weighted, written out."""
     codes, offset, weight = np.arange(60) % 2, np.full((60, 2), np.log(0.5)), rng.uniform(0.5, 2.0, 60)
-    judge = Judge(codes, offset, weight, weight)
+    judge = HoldoutScorer(codes, offset, weight, weight)
     scores = rng.normal(size=(60, 2)) + 0.8 * np.eye(2)[codes]
     loss, t = judge.temperature(scores)
     p = np.exp(t * scores) / np.exp(t * scores).sum(axis=1, keepdims=True)

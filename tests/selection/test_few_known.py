@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from suffice import GenerativeClassifier, load
 from suffice._arrays import log_softmax
 from suffice.automatic.few_known import FewKnown, usually_known
-from suffice.automatic.pool import raise_floor
+from suffice.automatic.pool import mix_with_prior
 from suffice.datasets import penguins_path
 from suffice.export.lower import lower
 
@@ -73,7 +73,9 @@ def test_rows_of_which_as_much_is_known_as_usual_have_the_stacks_weights() -> No
     reading, pool = fitted._read(fitted.rows(X)), fitted.pool
     parts = [own.member.scores(reading) for own in pool.members] + pool.single_columns(reading)
     bare = log_softmax(pool.stack.scores(parts, np.tile(pool.log_prior, (len(X), 1))))
-    assert_allclose(model.predict_log_proba(X), raise_floor(bare, pool.log_prior, pool.floor), rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        model.predict_log_proba(X), mix_with_prior(bare, pool.log_prior, pool.floor), rtol=1e-12, atol=1e-12
+    )
     assert pool.usual == X.shape[1]
     mixed = np.vstack([X, hiding(X, 3, 0)])
     assert_allclose(model.predict_proba(mixed)[: len(X)], model.predict_proba(X), rtol=0, atol=1e-15)

@@ -26,7 +26,14 @@ def block(model, X, y, weight=None):
     known = model.statistics_.classes
     codes = np.searchsorted(known, y)
     (own,) = model._fitted.blocks
-    return model._fitted.rows(X)[0], model.statistics_.blocks[0], codes, weight, own.family, model._fitted.told_of(own)
+    return (
+        model._fitted.rows(X)[0],
+        model.statistics_.blocks[0],
+        codes,
+        weight,
+        own.family,
+        model._fitted.block_settings(own),
+    )
 
 
 def refits(rows, stats, codes, weight, family, told):

@@ -11,7 +11,7 @@ from suffice import GenerativeClassifier
 from suffice.automatic.choose import better_rivals
 from suffice.automatic.columns import RAW, FrozenColumns
 from suffice.automatic.judged import JudgedMember
-from suffice.automatic.member import Known
+from suffice.automatic.member import TrainingStats
 from suffice.automatic.members.gaussian import GaussianMember, GaussianPart
 from suffice.automatic.members.independent import SPHERE, IndependentMember, by_column
 from suffice.stats import PatternStats
@@ -26,7 +26,7 @@ def known_of(X, y):
     rows = columns.read(X, CodedColumns((), ()))
     k = int(y.max()) + 1
     part = GaussianPart.summarize(rows, y, k, None)
-    return Known(columns, {GaussianPart.name: part}, (), np.bincount(y).astype(float)), rows
+    return TrainingStats(columns, {GaussianPart.name: part}, (), np.bincount(y).astype(float)), rows
 
 
 @pytest.mark.parametrize("strength", [1.0, 10.0, np.inf])

@@ -11,7 +11,7 @@ import pytest
 
 from suffice import GenerativeClassifier
 from suffice.automatic import statistics as of_statistics
-from suffice.automatic.later import Later, PartlyLater
+from suffice.automatic.lazy import Lazy, PartlyLazy
 from suffice.automatic.statistics import MemberRows, MemberStats
 from suffice.automatic.table_rows import TableRows
 from suffice.stats.counts import CodedColumns
@@ -25,7 +25,7 @@ def test_a_value_is_made_once_while_others_wait():
         time.sleep(0.05)
         return object()
 
-    later = Later(make)
+    later = Lazy(make)
     asking = [threading.Thread(target=lambda: found.append(later())) for _ in range(5)]
     for own in asking:
         own.start()
@@ -46,7 +46,7 @@ def test_what_fails_is_tried_again_and_what_was_made_lets_go():
             raise MemoryError
         return 7
 
-    later = Later(make)
+    later = Lazy(make)
     del rows, make
     with pytest.raises(MemoryError):
         later()
@@ -58,13 +58,13 @@ def test_what_fails_is_tried_again_and_what_was_made_lets_go():
 
 
 def test_copies_hold_what_was_made():
-    assert pickle.loads(pickle.dumps(Later(int)))() == 0
+    assert pickle.loads(pickle.dumps(Lazy(int)))() == 0
 
 
 def test_only_what_is_asked_for_is_made():
     made = []
-    two, one = Later(lambda: made.append(2) or {"b": 2, "c": 3}), Later(lambda: made.append(1) or {"d": 4})
-    both = PartlyLater({"a": 1}, {"b": two, "c": two, "d": one}, ["b", "a", "d", "c"])
+    two, one = Lazy(lambda: made.append(2) or {"b": 2, "c": 3}), Lazy(lambda: made.append(1) or {"d": 4})
+    both = PartlyLazy({"a": 1}, {"b": two, "c": two, "d": one}, ["b", "a", "d", "c"])
     assert (len(both), list(both), both["a"], made) == (4, ["b", "a", "d", "c"], 1, [])
     assert (both["c"], made) == (3, [2])
     assert (dict(both), made) == ({"b": 2, "a": 1, "d": 4, "c": 3}, [2, 1])
@@ -102,6 +102,6 @@ def test_a_fitted_model_has_nothing_left_to_make_and_holds_no_row_of_the_table()
     del X
     gc.collect()
     assert gone() is None
-    assert isinstance(model._fitted.frozen_statistics.learned, PartlyLater)
+    assert isinstance(model._fitted.frozen_statistics.learned, PartlyLazy)
     assert all(own._make is None for own in model._fitted.frozen_statistics.learned._later.values())
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(asked), expected)

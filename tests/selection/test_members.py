@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
-from suffice.automatic.judge import Judge
+from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.knots import Splines
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.levels import LevelShares
 from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.leave_one_out.pencil import LeftOut
+from suffice.leave_one_out.generalized_eigen import LeftOut
 from suffice.leave_one_out.wishart import WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
@@ -221,7 +221,7 @@ def test_parts_find_what_one_gaussian_cannot(rng):
     def loss(F):
         return -(F - np.logaddexp.reduce(F, axis=1, keepdims=True))[np.arange(800), y].mean()
 
-    judge = Judge(y, np.zeros((800, 2)), np.ones(800), np.ones(800))
+    judge = HoldoutScorer(y, np.zeros((800, 2)), np.ones(800), np.ones(800))
     parts, strength, sphere, held_out = choose_split(X, y, np.ones(800), 2, judge)
     density = Split.of(X, y, np.ones(800), 2, parts).density(strength, sphere)
     assert loss(held_out) < 0.02

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from suffice import GenerativeClassifier
 from suffice.automatic import weights
-from suffice.automatic.judge import Judge
+from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.stack import Stack, centred, prior_shares, without_each
 
 
@@ -16,7 +16,7 @@ def problem(rng, n=80, k=3, m=4):
     y = rng.integers(0, k, n)
     scores = centred(rng.normal(size=(m, n, k)) + 2 * (np.arange(k) == y[:, None]) * rng.random((m, 1, 1)))
     weight = rng.integers(1, 4, n).astype(float)
-    return scores, Judge(y, np.log(rng.dirichlet(np.ones(k), n)), weight, weight)
+    return scores, HoldoutScorer(y, np.log(rng.dirichlet(np.ones(k), n)), weight, weight)
 
 
 def loss_of(theta, scores, judge):
@@ -43,13 +43,13 @@ def test_the_stack_is_the_optimum_of_its_objective(rng):
 
 def test_leaving_a_row_out_of_the_weights_is_close_to_refitting(rng):
     scores, judge = problem(rng, n=60)
-    judge = Judge(judge.codes, judge.offset, np.ones(60), np.ones(60))
+    judge = HoldoutScorer(judge.codes, judge.offset, np.ones(60), np.ones(60))
     how = np.full(4, 3.0), np.full(4, 0.25), np.ones(4, dtype=bool)
     stack = Stack.fit(scores, judge, *how)
     moved, error = 0.0, 0.0
     for i in range(60):
         kept = np.arange(60) != i
-        rest = Judge(judge.codes[kept], judge.offset[kept], judge.weight[kept], judge.single[kept])
+        rest = HoldoutScorer(judge.codes[kept], judge.offset[kept], judge.weight[kept], judge.single[kept])
         refit = Stack.fit(scores[:, kept], rest, *how).scores(scores[:, [i]], judge.offset[[i]])[0]
         error = max(error, np.abs(centred(refit) - centred(stack.left_out[i])).max())
         moved = max(moved, np.abs(centred(refit) - centred(stack.scores(scores[:, [i]], judge.offset[[i]])[0])).max())
@@ -59,8 +59,8 @@ def test_leaving_a_row_out_of_the_weights_is_close_to_refitting(rng):
 def test_of_many_equal_rows_one_is_left_out(rng):
     """A row that stands for ten is moved by a tenth of its weight, as ten equal rows are."""
     scores, judge = problem(rng, n=40)
-    ones = Judge(judge.codes, judge.offset, np.full(40, 10.0), np.ones(40))
-    many = Judge(np.repeat(judge.codes, 10), np.repeat(judge.offset, 10, axis=0), np.ones(400), np.ones(400))
+    ones = HoldoutScorer(judge.codes, judge.offset, np.full(40, 10.0), np.ones(40))
+    many = HoldoutScorer(np.repeat(judge.codes, 10), np.repeat(judge.offset, 10, axis=0), np.ones(400), np.ones(400))
     how = np.full(4, 3.0), np.full(4, 0.25), np.ones(4, dtype=bool)
     a, b = Stack.fit(scores, ones, *how), Stack.fit(np.repeat(scores, 10, axis=1), many, *how)
     assert_allclose(a.weight, b.weight, atol=1e-8)
@@ -87,7 +87,7 @@ def test_many_classes_have_no_biases(rng, monkeypatch):
     """Beyond a number of classes the pool has member weights alone: its optimum, and its leave-one-out by refits."""
     monkeypatch.setattr(weights, "MOST_BIASES", 4)
     scores, judge = problem(rng, n=70, k=5, m=3)
-    judge = Judge(judge.codes, judge.offset, np.ones(70), np.ones(70))
+    judge = HoldoutScorer(judge.codes, judge.offset, np.ones(70), np.ones(70))
     how = np.full(3, 3.0), np.full(3, 0.3), np.ones(3, dtype=bool)
     stack = Stack.fit(scores, judge, *how)
     assert not stack.bias.any()
@@ -100,7 +100,7 @@ def test_many_classes_have_no_biases(rng, monkeypatch):
     moved, error = 0.0, 0.0
     for i in range(70):
         kept = np.arange(70) != i
-        rest = Judge(judge.codes[kept], judge.offset[kept], judge.weight[kept], judge.single[kept])
+        rest = HoldoutScorer(judge.codes[kept], judge.offset[kept], judge.weight[kept], judge.single[kept])
         refit = Stack.fit(scores[:, kept], rest, *how).scores(scores[:, [i]], judge.offset[[i]])[0]
         error = max(error, np.abs(centred(refit) - centred(stack.left_out[i])).max())
         moved = max(moved, np.abs(centred(refit) - centred(stack.scores(scores[:, [i]], judge.offset[[i]])[0])).max())
@@ -133,13 +133,13 @@ def test_members_are_trusted_by_how_sure_it_is_that_they_are_worse(rng):
     """exp(−z² / 4), with z by the textbook's paired comparison; equal members alike; the best alone in the end."""
     losses = np.stack([rng.exponential(size=50)] * 3)
     losses[1] += rng.normal(0.1, 0.5, 50)
-    ones = Judge(np.zeros(50, dtype=int), np.zeros((50, 2)), np.ones(50), np.ones(50))
+    ones = HoldoutScorer(np.zeros(50, dtype=int), np.zeros((50, 2)), np.ones(50), np.ones(50))
     gap = losses[1] - losses[0]
     z = gap.mean() / (gap.std() / np.sqrt(50))
     worse = np.exp(-(z**2) / 4)
     expected = np.array([1, worse, 1]) / (2 + worse) if z > 0 else np.array([worse, 1, worse]) / (1 + 2 * worse)
     assert_allclose(prior_shares(losses, ones), expected, rtol=1e-10)
-    often = Judge(np.zeros(50, dtype=int), np.zeros((50, 2)), np.full(50, 400.0), np.ones(50))
+    often = HoldoutScorer(np.zeros(50, dtype=int), np.zeros((50, 2)), np.full(50, 400.0), np.ones(50))
     surely = prior_shares(losses, often)
     assert surely[1] < 0.01 or surely[0] < 0.01
 
@@ -147,10 +147,10 @@ def test_members_are_trusted_by_how_sure_it_is_that_they_are_worse(rng):
 def test_shares_depend_on_no_units_and_rows_twice_are_rows_twice(rng):
     losses, zeros = rng.exponential(size=(4, 40)) + np.arange(4)[:, None] / 9, np.zeros((40, 2))
     codes, ones = np.zeros(40, dtype=int), np.ones(40)
-    alone = prior_shares(losses, Judge(codes, zeros, ones, ones))
-    assert_allclose(prior_shares(losses, Judge(codes, zeros, 5 * ones, 5 * ones)), alone, rtol=1e-12)
-    twice = Judge(np.zeros(80, dtype=int), np.zeros((80, 2)), np.ones(80), np.ones(80))
-    stands_for_two = Judge(codes, zeros, 2 * ones, ones)
+    alone = prior_shares(losses, HoldoutScorer(codes, zeros, ones, ones))
+    assert_allclose(prior_shares(losses, HoldoutScorer(codes, zeros, 5 * ones, 5 * ones)), alone, rtol=1e-12)
+    twice = HoldoutScorer(np.zeros(80, dtype=int), np.zeros((80, 2)), np.ones(80), np.ones(80))
+    stands_for_two = HoldoutScorer(codes, zeros, 2 * ones, ones)
     assert_allclose(prior_shares(np.repeat(losses, 2, axis=1), twice), prior_shares(losses, stands_for_two), rtol=1e-12)
 
 

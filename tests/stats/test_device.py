@@ -9,10 +9,10 @@ from suffice.stats import (
     DiagonalScatter,
     FullScatter,
     GaussianStats,
+    LowRankScatter,
     PatternStats,
     PooledScatter,
     Reservoir,
-    ThinScatter,
 )
 
 FORMS = [FullScatter, PooledScatter, DiagonalScatter]
@@ -96,7 +96,7 @@ def test_missing_cells(library, rng):
 def test_wide_batches_come_as_rows(library, rng):
     X, codes, k, w = _table(rng, n=30, d=140)
     there = GaussianStats.summarize(library.array(X), codes, k, w, PooledScatter)
-    assert isinstance(there.scatter, ThinScatter)
+    assert isinstance(there.scatter, LowRankScatter)
     assert_array_equal(there.scatter.values, GaussianStats.summarize(X, codes, k, w, PooledScatter).scatter.values)
 
 

@@ -12,9 +12,9 @@ from suffice.stats import (
     DiagonalScatter,
     FullScatter,
     GaussianStats,
+    LowRankScatter,
     PatternStats,
     PooledScatter,
-    ThinScatter,
     _kernels,
     patterns,
 )
@@ -93,10 +93,10 @@ def test_few_wide_rows_are_kept_as_rows(rng, form):
     """A table of 20 × 5,000 has 2e8 bytes of scatter matrix and 8e5 bytes of rows."""
     X, codes = rng.normal(size=(20, 5000)), np.arange(20) % 2
     stats = GaussianStats.summarize(X, codes, 2, None, form)
-    assert isinstance(stats.scatter, ThinScatter)
+    assert isinstance(stats.scatter, LowRankScatter)
     halves = [GaussianStats.summarize(X[part], codes[part], 2, None, form) for part in (slice(0, 9), slice(9, 20))]
     merged = halves[0].merge(halves[1])
-    assert isinstance(merged.scatter, ThinScatter)
+    assert isinstance(merged.scatter, LowRankScatter)
     assert merged.scatter.values.shape[0] <= 20 + 2  # one more row per class, for the distance between the halves
     assert_allclose(merged.scatter.diagonal(2), stats.scatter.diagonal(2), rtol=1e-10)
 

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
 from .choose import COLUMN_PENALTIES, pool_members
-from .judge import Judge
+from .judge import HoldoutScorer
 from .judged import JudgedMember
 from .member import Member
 from .mixed_rows import Hidden
-from .pool import Automatic, exchange_priors, raise_floor
+from .pool import StackedEnsemble, exchange_priors, mix_with_prior
 from .sample import Sample, SomeRows
 from .screening import judge_in_folds, power_of_rows
 from .stack import centred, summed
@@ -33,13 +33,13 @@ class PoolByColumns:
     how: ClassVar[str] = "leave-one-out, the members weighed anew for each set of columns"
 
     def __init__(
-        self, automatic: Automatic, index: Codes, weight: Array, positions: Sequence[int], log_prior: Array | None
+        self, automatic: StackedEnsemble, index: Codes, weight: Array, positions: Sequence[int], log_prior: Array | None
     ) -> None:
         assert automatic.sample is not None
         self.automatic, self.positions, self.log_prior = automatic, np.asarray(positions), log_prior
         self.rows = SomeRows(automatic.sample, index)
         sample, scale = self.rows.sample, weight * (len(index) / weight.sum())
-        self.judge = Judge(sample.codes, automatic.offset[index], scale, scale * sample.single / sample.weight)
+        self.judge = HoldoutScorer(sample.codes, automatic.offset[index], scale, scale * sample.single / sample.weight)
         self.power = power_of_rows(sample, self.judge)
         alone = automatic.stack.weight[len(automatic.members) :]
         parts = zip(automatic.single_places(sample.rows), automatic.left_out_columns(sample), alone, strict=True)
@@ -61,7 +61,7 @@ class PoolByColumns:
         with single_blas_thread():  # many small products
             scores = self._pooled(hidden, members)
         offset, floor = self.judge.offset, self.automatic.floor
-        found = raise_floor(log_softmax(scores), offset, floor)
+        found = mix_with_prior(log_softmax(scores), offset, floor)
         return found if self.log_prior is None else exchange_priors(found, offset, self.log_prior, floor)
 
     def _pooled(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
@@ -108,7 +108,9 @@ class PoolShown:
 
     how: ClassVar[str] = "leave-one-out, at the weights of rows with as many known cells"
 
-    def __init__(self, automatic: Automatic, index: Codes, positions: Sequence[int], log_prior: Array | None) -> None:
+    def __init__(
+        self, automatic: StackedEnsemble, index: Codes, positions: Sequence[int], log_prior: Array | None
+    ) -> None:
         assert automatic.sample is not None
         self.automatic, self.positions, self.log_prior = automatic, np.asarray(positions), log_prior
         self.rows, self.offset = SomeRows(automatic.sample, index), automatic.offset[index]
@@ -130,7 +132,7 @@ class PoolShown:
             parts = [own.left_out_without(self.rows, hidden) if np.any(weight) else None for own, weight in each]
             parts += pool.left_out_columns(shown)
             scores = summed(self.offset + biased * pool.stack.bias, weights, parts)
-        found = raise_floor(log_softmax(scores), self.offset, pool.floor)
+        found = mix_with_prior(log_softmax(scores), self.offset, pool.floor)
         return found if self.log_prior is None else exchange_priors(found, self.offset, self.log_prior, pool.floor)
 
 

@@ -18,7 +18,7 @@ from .columns import FrozenColumns
 from .costs import check_columns, check_costs
 from .grouped import GroupFolds, within_vocabulary
 from .joint import ShrunkGaussianFamily, choose_joint
-from .pool import Automatic
+from .pool import StackedEnsemble
 from .sample import Sample, Unlabelled
 from .statistics import MemberRows, MemberStats
 from .table_rows import TableRows
@@ -55,7 +55,9 @@ class Judging(NamedTuple):
     unlabelled: Unlabelled | None
 
 
-def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all") -> Automatic:
+def choose_by_rows(
+    statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all"
+) -> StackedEnsemble:
     """Return the automatic classifier of these statistics, judged on the rows that are kept."""
     sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
     return choose(sample, pieces, categories, weight, parts, wanted, unlabelled)

@@ -19,11 +19,11 @@ from ..errors import DataError, SufficeError, quoted
 from ..notes import Kind, Note
 from ..progress import tell
 from .folds import dealt
-from .judge import HOPELESS, Judge
+from .judge import HOPELESS, HoldoutScorer
 from .judged import JudgedMember
-from .member import Again, Begun, Candidate, Known, Member
+from .member import Again, Begun, Candidate, Member, TrainingStats
 from .members import MEMBERS, UNLABELLED_MEMBERS
-from .pool import LEAST_TEMPERATURE, PSEUDO, Automatic, raise_floor
+from .pool import LEAST_TEMPERATURE, PSEUDO, StackedEnsemble, mix_with_prior
 from .sample import Sample, Unlabelled
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
 from .stack import Stack, centred, prior_shares, priors_without
@@ -50,7 +50,7 @@ def choose(
     parts: bool = True,
     wanted: str = "all",
     unlabelled: Unlabelled | None = None,
-) -> Automatic:
+) -> StackedEnsemble:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
@@ -65,13 +65,13 @@ def choose(
     return replace(found, notes=(*found.notes, *stats.notes))
 
 
-def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
+def _choose(sample: Sample, known: TrainingStats, kinds: Sequence[type[Member]]) -> StackedEnsemble:
     weight = known.weight
     offset = priors_without(weight, sample, PSEUDO)
     apart = float((sample.held / sample.removed).sum()) > MOST_EQUAL * len(sample)
     in_folds = offset.size <= MOST_IN_FOLDS and not apart
     place = dealt(sample) if in_folds or sample.folds is not None else None
-    judge = Judge(sample.codes, offset, sample.weight, sample.single, place=place)
+    judge = HoldoutScorer(sample.codes, offset, sample.weight, sample.single, place=place)
     found, faults = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
     if not members and faults:
@@ -99,13 +99,13 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
 
 
 def _judged(
-    kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: Judge
+    kinds: Sequence[type[Member]], known: TrainingStats, sample: Sample, judge: HoldoutScorer
 ) -> tuple[list[JudgedMember], list[Fault]]:
     """Return the members of all kinds in their order, and which of them these rows do not let be estimated.
 
     Those that ask for the best of the members before them are begun beside the others, and judged when these are; those
     that take long here before them, as what the others lose may tell at a look that they are hopeless. Those that ask
-    trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
+    trees are a thread's work: long calls of compiled kernels, beside which the short ones of others go on.
     """
     context, faults = copy_context(), dict[type[Member], Fault]()
 
@@ -132,14 +132,14 @@ def _judged(
     return found, [faults[kind] for kind in kinds if kind in faults]
 
 
-def _with_best(judge: Judge, members: Iterable[JudgedMember]) -> Judge:
+def _with_best(judge: HoldoutScorer, members: Iterable[JudgedMember]) -> HoldoutScorer:
     """Return the judge with the scores of the best of these members, after its temperature, if there is any."""
     best = min(members, key=lambda own: own.loss, default=None)
     return replace(judge, best=None if best is None else best.temperature * best.left_out_scores)
 
 
 def _judged_or_begun(
-    kind: type[Member], known: Known, sample: Sample, judge: Judge, faults: dict[type[Member], Fault]
+    kind: type[Member], known: TrainingStats, sample: Sample, judge: HoldoutScorer, faults: dict[type[Member], Fault]
 ) -> list[JudgedMember] | Begun:
     if not (kind.asks_best or kind.takes_long(known, len(sample))):
         return _estimable(kind, partial(best_of, kind, known, sample, judge), faults)
@@ -190,7 +190,9 @@ class Fault(NamedTuple):
         return Note(what, self.reason, kind=Kind.LEFT_OUT)
 
 
-def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: float) -> Automatic:
+def with_or_without(
+    labelled: StackedEnsemble, every: StackedEnsemble, judge: HoldoutScorer, rows: float
+) -> StackedEnsemble:
     """Return the pool with members that so many rows without a label have joined, or the one without.
 
     The latter where labelled rows left out lose less under it by more than a standard error. Such rows give the members
@@ -208,8 +210,12 @@ def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: f
 
 
 def _pooled(
-    members: Sequence[JudgedMember], known: Known, sample: Sample, judge: Judge, kinds: Sequence[type[Member]]
-) -> Automatic:
+    members: Sequence[JudgedMember],
+    known: TrainingStats,
+    sample: Sample,
+    judge: HoldoutScorer,
+    kinds: Sequence[type[Member]],
+) -> StackedEnsemble:
     """Return the pool of these members, with the single columns that have a weight of their own in it."""
     tell("weighing the members")
     weight = known.weight
@@ -225,11 +231,11 @@ def _pooled(
     used = stack.weight[len(members) :] != 0.0
     columns = [own for own, there in zip(columns, used, strict=True) if there]
     floor = FLOOR / (float(weight.sum()) + FLOOR)
-    posterior = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
+    posterior = mix_with_prior(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
     naive = stack.scores([own.left_out_scores for own in members] + scores, judge.offset)
     stack = replace(stack, weight=np.append(stack.weight[: len(members)], stack.weight[len(members) :][used]))
     lost = -posterior[np.arange(len(posterior)), judge.codes]
-    return Automatic(
+    return StackedEnsemble(
         frozen=known.columns,
         class_weight=weight,
         members=tuple(members),
@@ -248,13 +254,13 @@ def _pooled(
     )
 
 
-def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> Iterator[JudgedMember]:
+def best_of(kind: type[Member], known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[JudgedMember]:
     """Yield the members of a kind, each with the setting that loses least after its temperature."""
     return _best_of_begun(kind, kind.begin(known, sample), sample, judge, judge)
 
 
 def _best_of_begun(
-    kind: type[Member], begun: Begun, sample: Sample, inner: Judge, judge: Judge
+    kind: type[Member], begun: Begun, sample: Sample, inner: HoldoutScorer, judge: HoldoutScorer
 ) -> Iterator[JudgedMember]:
     """Yield the same of candidates that were begun; of rows of groups they are judged by folds of whole groups."""
     candidates: Iterator[Candidate] = begun(inner)
@@ -263,7 +269,7 @@ def _best_of_begun(
     return _best_of(candidates, judge)
 
 
-def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMember]:
+def _best_of(candidates: Iterable[Candidate], judge: HoldoutScorer) -> Iterator[JudgedMember]:
     """Yield the best of each name. Candidates of the same first member's name are tried together, then let go.
 
     FloatingPointError, at last, where all those of a name have densities that are no numbers.
@@ -305,7 +311,7 @@ class ByOthers:
     A candidate is compared at the temperature that is best for all rows.
     """
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: HoldoutScorer) -> None:
         self.judge = judge
         self.tried = dict[str, list[tuple[Candidate, Array]]]()  # by name, with what each row loses by it (n,)
         self._made = dict[int, Array]()
@@ -345,7 +351,7 @@ def better_rivals(members: Iterable[JudgedMember]) -> list[JudgedMember]:
     return list(best.values())
 
 
-def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[Note, ...]:
+def _uncertain(naive: float, lost: Array, judge: HoldoutScorer, floor: float) -> tuple[Note, ...]:
     """Return a note where the mean of the losses (n,) may well be off by more than a tenth.
 
     That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much. The
@@ -366,7 +372,11 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
 
 
 def pool_members(
-    members: Sequence[JudgedMember], columns: Sequence[Array], judge: Judge, penalties: Sequence[float], power: float
+    members: Sequence[JudgedMember],
+    columns: Sequence[Array],
+    judge: HoldoutScorer,
+    penalties: Sequence[float],
+    power: float,
 ) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence, rows counted to a `power` of likelihood.
 

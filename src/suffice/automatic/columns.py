@@ -2,7 +2,7 @@
 
 Numbers go in as they are and as normal scores (Φ⁻¹ of the mid-rank, linear between at most 200 knots), cut into
 quantile bins and on quantile knots for splines; categories by level and one-hot. With all of this fixed, the
-statistics of every member merge. A `Reading` is a batch of rows read this way, once for all members.
+statistics of every member merge. A `BinnedRows` is a batch of rows read this way, once for all members.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..forest import ForestReading, FrozenForest, levels_within
-from ..loops.columns import Knots, normal_scores
+from ..kernels.columns import Knots, normal_scores
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
@@ -21,7 +21,7 @@ from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
 from .directions import NONE, Projection, leading
 from .knots import NumberKnots, Splines
-from .later import Later
+from .lazy import Lazy
 from .mixed_rows import MISSING, Hidden, Index, MixedRows
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
@@ -38,15 +38,15 @@ LEAST_STEP = 1.0 / LARGE  # that it is measured over, so that it times a number 
 
 
 @dataclass(frozen=True)
-class Reading(MixedRows):
+class BinnedRows(MixedRows):
     """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for."""
 
     columns: FrozenColumns
     _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
     _bins: dict[int, Codes] = field(default_factory=dict, repr=False, compare=False)
 
-    def __getitem__(self, index: Index) -> Reading:
-        return Reading(self.numbers[index], tuple(column[index] for column in self.levels), self.columns)
+    def __getitem__(self, index: Index) -> BinnedRows:
+        return BinnedRows(self.numbers[index], tuple(column[index] for column in self.levels), self.columns)
 
     def gaussian(self, version: str) -> Array:
         """Return the cells (n, p) of a version of the Gaussian block; see `FrozenColumns.gaussian`."""
@@ -60,14 +60,14 @@ class Reading(MixedRows):
             self._bins[bins] = self.columns.binned(bins, self)
         return self._bins[bins]
 
-    def hiding(self, columns: Codes) -> Reading:
+    def hiding(self, columns: Codes) -> BinnedRows:
         """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""
         numbers, levels = self.numbers.copy(), list(self.levels)
         width = numbers.shape[1]
         numbers[:, columns[columns < width]] = np.nan
         for j in (columns[columns >= width] - width).tolist():
             levels[j] = np.full_like(levels[j], MISSING)
-        return Reading(numbers, tuple(levels), self.columns)
+        return BinnedRows(numbers, tuple(levels), self.columns)
 
     def gaussian_without(self, version: str, hidden: Hidden) -> Array:
         """Return a copy of those cells in which some columns are hidden.
@@ -117,7 +117,7 @@ class FrozenColumns:
     used: dict[str, Codes]
     basis: dict[str, Array]
     guess: dict[str, Guess]
-    grown: Later[FrozenForest] | FrozenForest | None = None
+    grown: Lazy[FrozenForest] | FrozenForest | None = None
 
     @classmethod
     def freeze(
@@ -125,7 +125,7 @@ class FrozenColumns:
         numbers: Array,
         coded: CodedColumns,
         weight: Array,
-        grown: Later[FrozenForest] | FrozenForest | None = None,
+        grown: Lazy[FrozenForest] | FrozenForest | None = None,
         *,
         only_raw: bool = False,
     ) -> Self:
@@ -170,7 +170,7 @@ class FrozenColumns:
     @property
     def forest(self) -> FrozenForest | None:
         """Cells and trees, None for few rows."""
-        return self.grown() if isinstance(self.grown, Later) else self.grown
+        return self.grown() if isinstance(self.grown, Lazy) else self.grown
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrozenColumns):
@@ -270,9 +270,9 @@ class FrozenColumns:
         """The versions of the Gaussian block that have columns."""
         return [kind for kind, used in self.used.items() if len(used)]
 
-    def read(self, numbers: Array, coded: CodedColumns) -> Reading:
+    def read(self, numbers: Array, coded: CodedColumns) -> BinnedRows:
         """Return rows as these columns read them, categories in the frozen vocabulary."""
-        return Reading(np.asarray(numbers, dtype=np.float64), levels_within(coded, self.vocabulary), self)
+        return BinnedRows(np.asarray(numbers, dtype=np.float64), levels_within(coded, self.vocabulary), self)
 
     def gaussian(self, kind: str, rows: MixedRows) -> Array:
         """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing.

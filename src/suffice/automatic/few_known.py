@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..stats.rows import mixed
-from .columns import Reading
+from .columns import BinnedRows
 from .folds import content, deal, ranks_of
-from .judge import Judge
+from .judge import HoldoutScorer
 from .judged import JudgedMember
 from .mixed_rows import Hidden
 from .sample import Sample, SomeRows
@@ -93,7 +93,7 @@ def weigh_few_known(
         every = every[:, told]
         base = np.concatenate(before)[told] + share[:, :1] * (bias + np.tensordot(weight, every, axes=1))
         heavy = np.tile(own.weight * (len(own) / own.weight.sum() / MASKS), MASKS)[told]
-        judge = Judge(np.tile(own.codes, MASKS)[told], base, heavy, heavy)
+        judge = HoldoutScorer(np.tile(own.codes, MASKS)[told], base, heavy, heavy)
         both = np.concatenate([share[:, 1, None] * every, share[:, 2, None] * every])
         found = refitted(both, judge, PENALTY, np.tile(weight, 2))
     return FewKnown(usual, found.reshape(2, -1))
@@ -106,7 +106,7 @@ def _judges(sample: Sample, k: int) -> Codes:
     return np.flatnonzero(deal(sample.rows, sample.codes, step) == 0)
 
 
-def _masks(rows: Reading) -> list[Codes]:
+def _masks(rows: BinnedRows) -> list[Codes]:
     """Return sets of columns to hide, by their numbers among all, so that from one to all but one column are left.
 
     How many are left goes evenly by its log; which they are is dealt by the columns' contents, so that neither their

@@ -20,7 +20,7 @@ from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.patterns import Pattern, with_rows
 from ..stats.removal import digits_left
 from ..stats.rows import Keys, mixed
-from .columns import Reading
+from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
 from .mixed_rows import Hidden, MixedRows
 from .sample import Sample, SomeRows
@@ -195,7 +195,7 @@ def _left(whole: GaussianStats, part: GaussianStats, rest: GaussianStats) -> Gau
     return GaussianStats(np.where(own, less.weight, rest.weight), mean, FullScatter(scatter))
 
 
-def summarize_block(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
+def summarize_block(version: str, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> PatternStats:
     """Return the statistics of a version of the Gaussian block, cells of very many patterns filled without labels."""
     columns = reading.columns
     if version not in columns.guess:

@@ -19,10 +19,10 @@ from .columns import RAW
 from .few_known import FewKnown
 from .joint import ShrunkGaussianFamily, joint_statistics
 from .judged import JudgedMember
-from .member import Known, Member
+from .member import Member, TrainingStats
 from .members import member_called
 from .members.gaussian import GaussianPart
-from .pool import Automatic
+from .pool import StackedEnsemble
 from .sample import Sample
 from .stack import Stack
 from .statistics import MemberStats
@@ -54,13 +54,13 @@ class ChosenMember(NamedTuple):
             raise ValueError("the choice of members")
         return cls(name, found, float(plain["loss"]), float(plain["temperature"]))
 
-    def bound(self, known: Known) -> JudgedMember:
+    def bound(self, known: TrainingStats) -> JudgedMember:
         """Return the member made of these statistics; no rows judge it."""
         member, kind, detail = _kind_of(self.name)
         none = np.zeros((0, known.k))
         return JudgedMember(member.bind(kind, detail, self.setting, known), self.loss, self.temperature, none)
 
-    def judged(self, known: Known, sample: Sample, kept: Fields) -> JudgedMember:
+    def judged(self, known: TrainingStats, sample: Sample, kept: Fields) -> JudgedMember:
         """Return the member made of these statistics, judged by the rows that chose it."""
         member, kind, detail = _kind_of(self.name)
         found = member.chosen(kind, detail, self.setting, known, sample, kept)
@@ -95,7 +95,7 @@ class Choice:
 
     @classmethod
     def of(
-        cls, automatic: Automatic, classes: Sequence[Level], joint: ShrunkGaussianFamily | None, unit: float
+        cls, automatic: StackedEnsemble, classes: Sequence[Level], joint: ShrunkGaussianFamily | None, unit: float
     ) -> Choice:
         """Return the choice behind an automatic classifier; its members must be of the kinds that sums serve."""
         members = tuple(
@@ -110,7 +110,7 @@ class Choice:
 
     def automatic(
         self, stats: MemberStats, categories: Sequence[Array], weight: Array, classes: Sequence[Level]
-    ) -> Automatic:
+    ) -> StackedEnsemble:
         """Return the automatic classifier of these statistics under this choice; a class it never met has no bias."""
         stats, weight = stats.scale(self.unit), weight * self.unit
         categories = [counts * self.unit for counts in categories]
@@ -122,16 +122,16 @@ class Choice:
     def pooled(
         self,
         members: Sequence[JudgedMember],
-        known: Known,
+        known: TrainingStats,
         classes: Sequence[Level],
         left_out: Array,
         offset: Array,
         sample: Sample | None = None,
-    ) -> Automatic:
-        """Return the pool of these members, made of what is `known`; see `Automatic` for the rows that judge."""
+    ) -> StackedEnsemble:
+        """Return the pool of these members, made of what is `known`; see `StackedEnsemble` for the rows that judge."""
         self._check_columns([own.member for own in members])
         bias = np.array([self.bias.get(label, 0.0) for label in classes])
-        return Automatic(
+        return StackedEnsemble(
             frozen=known.columns,
             class_weight=known.weight,
             members=tuple(members),

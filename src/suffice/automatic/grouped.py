@@ -12,9 +12,9 @@ from typing import Any
 from .._arrays import Array, Codes, np, parallel_map
 from ..stats import CategoricalStats
 from ..stats.units import Units
-from .columns import Reading
-from .judge import Judge
-from .member import Candidate, Known, Member
+from .columns import BinnedRows
+from .judge import HoldoutScorer
+from .member import Candidate, Member, TrainingStats
 from .mixed_rows import Hidden
 from .sample import Sample, SomeRows
 from .statistics import MemberRows
@@ -28,17 +28,17 @@ class GroupFolds:
     def __init__(self, rows: MemberRows, units: Units, place: Codes, unit: float) -> None:
         self.place = place
         self._rows, self._units, self._unit = rows, units, unit
-        self._known: list[tuple[Known, Sample]] | None = None
+        self._known: list[tuple[TrainingStats, Sample]] | None = None
         self._members: dict[tuple[object, ...], list[Member]] = {}
 
     @property
-    def known(self) -> list[tuple[Known, Sample]]:
+    def known(self) -> list[tuple[TrainingStats, Sample]]:
         """What is known without each fold, and the rows it is known of."""
         if self._known is None:
             self._known = list(parallel_map(self._without, range(int(self.place.max()) + 1), cost=np.inf))
         return self._known
 
-    def _without(self, fold: int) -> tuple[Known, Sample]:
+    def _without(self, fold: int) -> tuple[TrainingStats, Sample]:
         index, unit = np.flatnonzero(self.place != fold), self._unit
         rows, units = self._rows.taken(index), self._units[index]
         weight = rows.weight * unit
@@ -72,7 +72,7 @@ class GroupFolds:
                     (out[mine],) = own.columns(self._read(sample, mine, fold), [j])
             yield out
 
-    def judged(self, candidates: Iterable[Candidate], sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def judged(self, candidates: Iterable[Candidate], sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield the candidates, each judged by these folds."""
         for own in candidates:
             member = own.members[0]
@@ -82,7 +82,7 @@ class GroupFolds:
 
             yield Candidate(own.members, self.scores(member, sample), judge, None, again)
 
-    def _read(self, sample: Sample, mine: Codes, fold: int) -> Reading:
+    def _read(self, sample: Sample, mine: Codes, fold: int) -> BinnedRows:
         """Return some rows as the columns of a fold read them; levels that these do not know are new ones."""
         columns, rows = self.known[fold][0].columns, sample.rows[mine]
         levels = []
@@ -90,7 +90,7 @@ class GroupFolds:
             position = {level: i for i, level in enumerate(there)}
             table = np.array([*(position.get(level, len(there)) for level in here), len(there), -1], dtype=np.int64)
             levels.append(table[own])
-        return Reading(rows.numbers, tuple(levels), columns)
+        return BinnedRows(rows.numbers, tuple(levels), columns)
 
     def _made(self, member: Member) -> list[Member]:
         """Return the members made without each fold at the same setting."""

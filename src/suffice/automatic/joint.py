@@ -10,7 +10,7 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Family, Settings
 from ..estimate.bayes import complete_under
-from ..leave_one_out.pencil import LeftOut
+from ..leave_one_out.generalized_eigen import LeftOut
 from ..leave_one_out.wishart import WishartClasses
 from ..notes import Kind, Note
 from ..stats import FullScatter, GaussianStats, PatternStats

@@ -14,7 +14,7 @@ HOPELESS = 10.0  # standard errors
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class HoldoutScorer:
     """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
 
     `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
@@ -31,8 +31,8 @@ class Judge:
     place: Codes | None = None
     hopeless: list[str] = field(default_factory=list)
 
-    def __getitem__(self, rows: Index) -> Judge:
-        return Judge(
+    def __getitem__(self, rows: Index) -> HoldoutScorer:
+        return HoldoutScorer(
             self.codes[rows],
             self.offset[rows],
             self.weight[rows],
@@ -41,7 +41,7 @@ class Judge:
             None if self.place is None else self.place[rows],
         )
 
-    def thinned(self) -> tuple[Judge, slice]:
+    def thinned(self) -> tuple[HoldoutScorer, slice]:
         """Return the judge of every so many rows, which tell settings apart, and which rows they are."""
         some = slice(None, None, max(1, len(self.codes) // ENOUGH_ROWS))
         return self[some], some
@@ -70,9 +70,9 @@ class Judge:
         own = eta[np.arange(len(eta)), self.codes] - np.log(np.exp(eta).sum(axis=1))
         return float(-(self.weight @ own) / self.weight.sum())
 
-    def tempered(self, power: float) -> Judge:
+    def tempered(self, power: float) -> HoldoutScorer:
         """Return a judge to whom each row says less: its likelihood is raised to a power."""
-        return Judge(self.codes, self.offset, power * self.weight, power * self.single)
+        return HoldoutScorer(self.codes, self.offset, power * self.weight, power * self.single)
 
     def beyond_chance(self, loss: float) -> float:
         """Return the share of a temperature found to lose `loss` that is not chance: max(0, 1 − 4 / χ²).
@@ -128,7 +128,7 @@ class _Tempered:
     blocks: tuple[tuple[Array, Array, Codes, Array], ...]
 
     @classmethod
-    def of(cls, judge: Judge, scores: Array) -> _Tempered:
+    def of(cls, judge: HoldoutScorer, scores: Array) -> _Tempered:
         weight, found = judge.weight / judge.weight.sum(), []
         for rows in row_chunks(len(scores), rows_within(32 * scores.shape[1], least=64)):
             block, codes = np.array(scores[rows].T, dtype=np.float64, order="C"), judge.codes[rows]

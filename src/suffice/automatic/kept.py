@@ -20,7 +20,7 @@ from ..stats.statistic import Fields, Plain
 from .by_rows import judging
 from .frozen import Choice
 from .joint import ShrunkGaussianFamily
-from .pool import PSEUDO, Automatic
+from .pool import PSEUDO, StackedEnsemble
 from .stack import priors_without
 from .statistics import MemberStats
 
@@ -47,7 +47,7 @@ class KeptChoice:
 
     @classmethod
     def of(
-        cls, automatic: Automatic, statistics: ByClass, joint: ShrunkGaussianFamily | None, gain: float | None
+        cls, automatic: StackedEnsemble, statistics: ByClass, joint: ShrunkGaussianFamily | None, gain: float | None
     ) -> Self:
         """Return the choice behind an automatic classifier that rows judge."""
         return cls(
@@ -59,7 +59,7 @@ class KeptChoice:
             _tried(automatic),
         )
 
-    def automatic(self, statistics: ByClass, pieces: MemberStats) -> Automatic:
+    def automatic(self, statistics: ByClass, pieces: MemberStats) -> StackedEnsemble:
         """Return the automatic classifier of these statistics; ValueError where it is not the one that was kept."""
         sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
         known = replace(pieces.known(categories, weight), unlabelled=unlabelled)
@@ -101,7 +101,7 @@ class KeptChoice:
         return cls(choice, gain, notes, left_out, members, floats(fields[TRIAL], None, None))
 
 
-def _tried(automatic: Automatic) -> Array:
+def _tried(automatic: StackedEnsemble) -> Array:
     """Return the probabilities (m, k) of a few of the rows that judge, all cells known and then every other column."""
     assert automatic.sample is not None
     sample = automatic.sample

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .._arrays import IN_MEMORY, Array, Codes, ndtri, np, row_chunks, rows_within
-from ..loops.columns import count_splines
+from ..kernels.columns import count_splines
 
 SCORE_KNOTS = 200
 NOTHING = 1e-280  # numbers nearer to 0 are 0 here: slopes between knots closer than such leave the range of floats

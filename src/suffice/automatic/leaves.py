@@ -14,7 +14,7 @@ from ..stats.scatter import gather, spread
 from .part import DUST, Counts, Part, less
 
 if TYPE_CHECKING:
-    from .columns import FrozenColumns, Reading
+    from .columns import BinnedRows, FrozenColumns
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LeafSums(Part):
     sums: LeafArrays | None = None
 
     @classmethod
-    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Self:
+    def summarize(cls, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Self:
         frozen = reading.columns.forest
         if frozen is None or not len(frozen.density):
             return cls.none()
@@ -113,6 +113,6 @@ class LeafWeights(Counts):
         return {} if frozen is None or not len(frozen.labels) else {0: (k, len(frozen.labels.leaf_nodes))}
 
     @classmethod
-    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+    def count(cls, entry: int, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Array:
         assert reading.columns.forest is not None
         return reading.columns.forest.labels.packed.count(reading.forest.cells, codes, k, weight)

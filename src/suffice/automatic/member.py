@@ -19,9 +19,9 @@ from ..notes import Note
 from ..stats.statistic import Fields
 from ..tasks.explain import Explanation
 from .budget import Cost, Sizes
-from .columns import FrozenColumns, Reading
+from .columns import BinnedRows, FrozenColumns
 from .inputs import Inputs
-from .judge import Judge
+from .judge import HoldoutScorer
 from .mixed_rows import Hidden
 from .part import Part
 from .sample import Sample, SomeRows, Unlabelled
@@ -35,7 +35,7 @@ Again = Callable[[SomeRows, Hidden], Array]
 
 
 @dataclass(frozen=True)
-class Known:
+class TrainingStats:
     """What members are made of: statistics of all rows in frozen columns, counts of categories, and class weights (k,).
 
     `categories` (k, levels) are counts in the vocabulary of the frozen columns. `unlabelled` are rows without a label,
@@ -70,7 +70,7 @@ class Candidate(NamedTuple):
 
     members: tuple[Member, ...]
     scores: Array
-    judge: Judge
+    judge: HoldoutScorer
     final: Callable[[], Array] | None = None
     again: Again | None = None
 
@@ -84,7 +84,7 @@ class Chosen(NamedTuple):
 
 
 # What yields the candidates of a kind to a judge.
-Begun = Callable[[Judge], Iterator[Candidate]]
+Begun = Callable[[HoldoutScorer], Iterator[Candidate]]
 
 
 class Member(ABC):
@@ -110,26 +110,28 @@ class Member(ABC):
 
     @classmethod
     @abstractmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield the settings to choose between, each judged on rows left out; none where there is nothing to model."""
 
     @classmethod
-    def begin(cls, known: Known, sample: Sample) -> Begun:
+    def begin(cls, known: TrainingStats, sample: Sample) -> Begun:
         """Return what yields the candidates to a judge, what does not need the judge made already."""
         return partial(cls.candidates, known, sample)
 
     @classmethod
-    def takes_long(cls, known: Known, rows: int) -> bool:
+    def takes_long(cls, known: TrainingStats, rows: int) -> bool:
         """Whether it is judged after the others, by a judge who knows the best of these, so that a look may do."""
         return False
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> Self:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> Self:
         """Return the member of other statistics, by its kind, what follows that in its name, and its setting."""
         raise ValueError(f"{kind}: a member that needs rows")
 
     @classmethod
-    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+    def chosen(
+        cls, kind: str, detail: str, setting: Setting, known: TrainingStats, sample: Sample, kept: Fields
+    ) -> Chosen:
         """Return the member as these rows chose it, without choosing; `kept` is what that member `kept`."""
         own = cls.bind(kind, detail, setting, known)
         return Chosen(own, partial(own.left_out, sample))
@@ -149,7 +151,7 @@ class Member(ABC):
         return {}
 
     @classmethod
-    def spared(cls, known: Known) -> tuple[Note, ...]:
+    def spared(cls, known: TrainingStats) -> tuple[Note, ...]:
         """Return notes on what was left out because it would have taken too much."""
         return ()
 
@@ -161,7 +163,7 @@ class Member(ABC):
     # --- answering ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         """Return log densities (n, k) of new rows."""
 
     @abstractmethod
@@ -180,7 +182,7 @@ class Member(ABC):
         """
 
     @abstractmethod
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return what each column adds, centred over classes (n, d, k), numbers first, and its variance."""
 
     # --- single columns, where the density adds them up ---------------------------------------------------------------
@@ -195,7 +197,7 @@ class Member(ABC):
         """Whether `left_out` is the sum of `left_out_columns`, so that some columns can be taken out of it."""
         return self.width > 0
 
-    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+    def columns(self, reading: BinnedRows, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield the scores (n, k) of each column, or of those `wanted`."""
         return iter(())
 
@@ -211,7 +213,7 @@ class Member(ABC):
         """Return the member of statistics without all of some rows."""
         return self
 
-    def place_of(self, column: int, reading: Reading) -> int:
+    def place_of(self, column: int, reading: BinnedRows) -> int:
         """Return the number among all columns, numbers first, of one of its own."""
         return column
 
@@ -220,7 +222,7 @@ class Additive(Member):
     """A member that adds up columns, so that each may have a weight of its own and contributes what it scores."""
 
     @abstractmethod
-    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+    def columns(self, reading: BinnedRows, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield the scores (n, k) of each column, or of those `wanted`."""
 
     @abstractmethod
@@ -231,7 +233,7 @@ class Additive(Member):
     def lower_column(self, inputs: Inputs, column: int) -> Term:
         """Return the term of one column."""
 
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         return total(self.columns(reading))
 
     def left_out(self, sample: Sample) -> Array:
@@ -245,7 +247,7 @@ class Additive(Member):
             if both.any():
                 yield self.lower_column(inputs, j), both
 
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return the columns' scores: exact."""
         parts = [centred(part) for part in self.columns(reading)]
         score = np.zeros((*reading.known.shape, parts[0].shape[1]))
@@ -262,7 +264,7 @@ def total(parts: Iterator[Array]) -> Array:
     return added
 
 
-def totals(columns: Iterator[list[Array]], count: int, judge: Judge) -> list[Array]:
+def totals(columns: Iterator[list[Array]], count: int, judge: HoldoutScorer) -> list[Array]:
     """Return, for each of so many settings, the sum (n, k) of what columns yield, of which one at a time is there."""
     sums = [np.zeros(judge.offset.shape) for _ in range(count)]
     for column in columns:
@@ -271,7 +273,7 @@ def totals(columns: Iterator[list[Array]], count: int, judge: Judge) -> list[Arr
     return sums
 
 
-def gathered(found: Explanation, owner: Codes, reading: Reading) -> tuple[Array, Array]:
+def gathered(found: Explanation, owner: Codes, reading: BinnedRows) -> tuple[Array, Array]:
     """Return an explanation by column behind: those of one `owner` together, a category's indicators for instance."""
     score = np.zeros((*reading.known.shape, len(found.score)))
     spread = np.zeros_like(score)

@@ -12,7 +12,7 @@ from ..errors import NotLearnedError
 from ..stats._checks import amounts
 from ..stats._downdate import faded
 from ..stats.scatter import gather, spread
-from .columns import FrozenColumns, Reading
+from .columns import BinnedRows, FrozenColumns
 
 DUST = 1e-9  # of a weight, left over by rounding
 
@@ -26,7 +26,7 @@ class Part(ABC):
 
     @classmethod
     @abstractmethod
-    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Self:
+    def summarize(cls, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Self:
         """Return the statistics of rows (n,) of `k` classes."""
 
     @classmethod
@@ -86,11 +86,11 @@ class Counts(Part):
 
     @classmethod
     @abstractmethod
-    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+    def count(cls, entry: int, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Array:
         """Return one entry of rows (n,)."""
 
     @classmethod
-    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Self:
+    def summarize(cls, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Self:
         entries = cls.shapes(reading.columns, k)
         return cls({entry: cls.count(entry, reading, codes, k, weight) for entry in entries})
 

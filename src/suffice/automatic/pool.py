@@ -11,7 +11,7 @@ from .._derived import derived
 from ..export import program
 from ..export.terms import Lowering
 from ..notes import Note
-from .columns import FrozenColumns, Reading
+from .columns import BinnedRows, FrozenColumns
 from .few_known import FewKnown, usually_known, weigh_few_known
 from .inputs import Inputs
 from .judged import JudgedMember
@@ -27,7 +27,7 @@ TOGETHER = 1 << 21  # bytes of a table answered at a time: all that members read
 
 
 @dataclass(frozen=True)
-class Automatic:
+class StackedEnsemble:
     """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
 
     `columns` are those with a weight of their own: what their member calls its columns, and which it is.
@@ -86,7 +86,7 @@ class Automatic:
         counts = self.stack.weight[: len(self.members)] / heat
         return np.asarray(counts / counts.sum() if counts.sum() > 0 else counts)
 
-    def log_posterior(self, rows: Reading, log_prior: Array | None = None) -> Array:
+    def log_posterior(self, rows: BinnedRows, log_prior: Array | None = None) -> Array:
         """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares.
 
         A row without any known cell has the classes' shares themselves.
@@ -101,7 +101,7 @@ class Automatic:
             out[part] = found
         return out
 
-    def _log_posterior(self, rows: Reading, log_prior: Array | None) -> Array:
+    def _log_posterior(self, rows: BinnedRows, log_prior: Array | None) -> Array:
         prior = self.log_prior if log_prior is None else log_prior
         known = rows.known.sum(axis=1)
         few = known < self.usual
@@ -110,13 +110,13 @@ class Automatic:
             if own.any():
                 whole = bool(own.all())
                 scores[own] = self._scores(rows if whole else rows[own], known[own], prior)
-        found = raise_floor(log_softmax(scores), prior, self.floor)
+        found = mix_with_prior(log_softmax(scores), prior, self.floor)
         with np.errstate(divide="ignore"):
             shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
         found[known == 0] = shares
         return found
 
-    def _scores(self, rows: Reading, known: Codes, prior: Array) -> Array:
+    def _scores(self, rows: BinnedRows, known: Codes, prior: Array) -> Array:
         """Return prior + bias + Σ_m weight_m F_m, (n, k), of rows that all know less than usual, or none of them."""
         weights, biased = self.weights_of(known)
         members = zip(self.members, weights, strict=False)
@@ -159,7 +159,7 @@ class Automatic:
         parts = [own.member.left_out(sample) if np.any(weight) else None for own, weight in each]
         parts += self.left_out_columns(sample)
         scores = summed(offset + biased * self.stack.bias, weights, parts)
-        return raise_floor(log_softmax(scores), offset, self.floor)
+        return mix_with_prior(log_softmax(scores), offset, self.floor)
 
     def left_out_columns(self, sample: Sample) -> list[Array]:
         """Return the left-out scores (n, k) of each column with a weight of its own."""
@@ -168,11 +168,11 @@ class Automatic:
             found += [part for j, part in enumerate(member.held_out_columns(sample)) if j in wanted]
         return found
 
-    def single_columns(self, rows: Reading) -> list[Array]:
+    def single_columns(self, rows: BinnedRows) -> list[Array]:
         """Return the scores (n, k) of each column with a weight of its own."""
         return list(chain.from_iterable(member.columns(rows, wanted) for member, wanted in self._additive()))
 
-    def single_places(self, rows: Reading) -> list[int]:
+    def single_places(self, rows: BinnedRows) -> list[int]:
         """Return the number among all columns, numbers first, of each column with a weight of its own."""
         return [member.place_of(j, rows) for member, wanted in self._additive() for j in wanted]
 
@@ -217,7 +217,7 @@ class Automatic:
         )
 
 
-def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
+def mix_with_prior(log_posterior: Array, log_prior: Array, floor: float) -> Array:
     """Return log((1 − e) P + e π)."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
@@ -231,12 +231,12 @@ def exchange_priors(log_posterior: Array, made_with: Array, log_prior: Array, fl
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.minimum(np.exp(np.log(floor) + made_with - log_posterior), 1.0)  # of each that is the floor
         bare = log_posterior + np.log1p(-share)
-    return raise_floor(log_softmax(bare - made_with + log_prior), log_prior, floor)
+    return mix_with_prior(log_softmax(bare - made_with + log_prior), log_prior, floor)
 
 
 def contributions(
-    automatic: Automatic,
-    rows: Reading,
+    automatic: StackedEnsemble,
+    rows: BinnedRows,
     log_posterior: Array,
     log_prior: Array,
     orders: int | None = None,

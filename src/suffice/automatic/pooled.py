@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 from .._arrays import Array, Codes, np
 from .._derived import shared, shared_with
 from ..densities import Product, Rows
-from ..disclosure.least import Given, Least
+from ..disclosure.least import Given, MinCount
 from ..errors import DataError
 from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
@@ -19,7 +19,7 @@ from ..notes import Note
 from ..stats import ByClass, PatternStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import NAMELESS
-from ..stats.statistic import Beside
+from ..stats.statistic import AuxArrays
 from .by_columns import PoolByColumns, PoolShown
 from .by_rows import (
     check_judges,
@@ -31,16 +31,16 @@ from .by_rows import (
     rows_of_sample,
     table_rows,
 )
-from .columns import Reading
+from .columns import BinnedRows
 from .forest_fitted import ForestJoint
 from .frozen import Choice
 from .held import HeldFitted, held_by
 from .joint import ShrunkGaussianFamily, joint_note
 from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
-from .judge import Judge
+from .judge import HoldoutScorer
 from .kept import KeptChoice
 from .member_family import MemberFamily
-from .pool import Automatic, contributions, exchange_priors
+from .pool import StackedEnsemble, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
 from .sample import Sample
 from .statistics import MemberRows, MemberStats
@@ -89,7 +89,7 @@ class PooledFitted(HeldFitted):
         return self.choice
 
     @shared
-    def pool(self) -> Automatic:
+    def pool(self) -> StackedEnsemble:
         """The members and their stack."""
         statistics, pieces = self.statistics, self.frozen_statistics
         if self.holds_no_rows:
@@ -104,7 +104,7 @@ class PooledFitted(HeldFitted):
     # --- what rows chose, kept in a file ------------------------------------------------------------------------------
 
     @property
-    def chosen_by_rows(self) -> Beside | None:  # type: ignore[override]
+    def chosen_by_rows(self) -> AuxArrays | None:  # type: ignore[override]
         """The choice of members and of the joint model where it is made: after an edit, once it is asked for."""
         if self.holds_no_rows or ("pool" not in shared_with(self) and self._kept is None):
             return None
@@ -130,7 +130,7 @@ class PooledFitted(HeldFitted):
         """Return the choice that stands where there are no rows."""
         return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
 
-    def with_choices(self, saved: Mapping[str, object], by_rows: Beside | None = None) -> Self:
+    def with_choices(self, saved: Mapping[str, object], by_rows: AuxArrays | None = None) -> Self:
         """Return the value with what `saved_choices` returned, and `chosen_by_rows`; ValueError if it cannot be."""
         if set(saved) != ({"choice"} if self.holds_no_rows else set()):
             raise ValueError("the choice of members")
@@ -252,7 +252,7 @@ class PooledFitted(HeldFitted):
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
         return self.pool.log_posterior(self._read(rows), log_prior)
 
-    def _read(self, rows: Rows) -> Reading:
+    def _read(self, rows: Rows) -> BinnedRows:
         return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
@@ -323,7 +323,7 @@ class PooledFitted(HeldFitted):
             return np.nan if self.pool.loss_error is None else self.pool.loss_error
         sample = self.reservoir
         weight, left_out = sample.represented(self.statistics.weight), self.left_out_rows
-        judge = Judge(sample.codes, left_out, weight, weight / sample.copies)
+        judge = HoldoutScorer(sample.codes, left_out, weight, weight / sample.copies)
         lost = -left_out[np.arange(len(sample.codes)), sample.codes]
         return judge.error_of_choice(lost, sample.units.groups)
 
@@ -364,7 +364,7 @@ class PooledFitted(HeldFitted):
 
     # --- letting go --------------------------------------------------------------------------------------------------
 
-    def release_whole(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
+    def release_whole(self, limit: MinCount, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
         """Return the released value and what was given up; see `automatic.release`."""
         statistics, given = self.statistics, Given()
         if self.holds_no_rows:
@@ -374,7 +374,7 @@ class PooledFitted(HeldFitted):
             )
         block = statistics.blocks[-1]
         rows = block if isinstance(block, MemberRows) else rows_of_sample(statistics)
-        least = Least(limit.rows, float((rows.weight / rows.copies).max()))
+        least = MinCount(limit.rows, float((rows.weight / rows.copies).max()))
         check_width(rows)
         if not isinstance(block, MemberRows):
             given.up(SAMPLED)

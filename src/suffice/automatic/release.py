@@ -16,7 +16,7 @@ from .._arrays import Array, Codes, ndtri, np
 from ..disclosure.at_hand import Kept
 from ..disclosure.blocks import release_gaussian
 from ..disclosure.counts import release_categories
-from ..disclosure.least import Given, Least
+from ..disclosure.least import Given, MinCount
 from ..errors import DataError
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
@@ -41,7 +41,7 @@ def check_width(rows: MemberRows) -> None:
         )
 
 
-def round_columns(rows: MemberRows, levels: CategoricalStats, least: Least) -> FrozenColumns:
+def round_columns(rows: MemberRows, levels: CategoricalStats, least: MinCount) -> FrozenColumns:
     """Return columns whose knots are no cells: with scores and units still to be made; see `released_members`."""
     d, numbers = rows.rows.numbers.shape[1], rows.rows.numbers
     edges = [_edges(numbers[:, j], rows.weight, least) for j in range(d)]
@@ -61,7 +61,7 @@ def round_columns(rows: MemberRows, levels: CategoricalStats, least: Least) -> F
     )
 
 
-def _edges(x: Array, weight: Array, least: Least) -> Array:
+def _edges(x: Array, weight: Array, least: MinCount) -> Array:
     """Return at most 17 knots at quantiles, moved to the middles of a grid of round steps; at least one."""
     seen = ~np.isnan(x)
     x, w = x[seen], weight[seen]
@@ -88,7 +88,7 @@ def _thinned(edges: Array, intervals: int) -> Array:
 
 
 def released_members(
-    rows: MemberRows, levels: CategoricalStats, weight: Array, least: Least, given: Given, like: FrozenColumns | None
+    rows: MemberRows, levels: CategoricalStats, weight: Array, least: MinCount, given: Given, like: FrozenColumns | None
 ) -> tuple[MemberStats, MemberStats]:
     """Return the members' statistics as they may be passed on, and exact ones in the same columns, to choose by.
 
@@ -131,7 +131,7 @@ def _bins(x: Array, edges: Array) -> Codes:
     return np.where(np.isnan(x), -1, found).astype(np.int64)
 
 
-def _histogram(bins: Codes, edges: int, rows: MemberRows, weight: Array, least: Least) -> Array:
+def _histogram(bins: Codes, edges: int, rows: MemberRows, weight: Array, least: MinCount) -> Array:
     """Return counts (k, edges + 1) of which each is none or enough rows, or spread evenly over neighbours that are."""
     table = np.zeros((rows.k, edges + 1))
     seen = bins >= 0
@@ -144,7 +144,7 @@ def _histogram(bins: Codes, edges: int, rows: MemberRows, weight: Array, least: 
     return out
 
 
-def _smoothed(cells: Array, whole: float, least: Least) -> Array:
+def _smoothed(cells: Array, whole: float, least: MinCount) -> Array:
     """Return the histogram of one class: runs of small counts are added up and shared out evenly.
 
     A run of too few rows altogether is rounded, and what that adds or takes comes from the largest count. A class with
@@ -201,7 +201,7 @@ def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], 
     return np.concatenate(parts, axis=1)
 
 
-def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: Least, given: Given) -> GaussianStats:
+def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: MinCount, given: Given) -> GaussianStats:
     """Return means and scatters by class (k, d, d) of numbers or their scores, missing ones filled as members do."""
     summarize = partial(PatternStats.summarize, form=FullScatter)
     kept = Kept(cells, rows.codes, rows.copies, rows.weight, True)
@@ -237,7 +237,7 @@ def _in_units(stats: GaussianStats, columns: FrozenColumns, kind: str) -> Gaussi
 
 
 def released_levels(
-    rows: CodedColumns, codes: Codes, k: int, row_weight: Array, weight: Array, least: Least, given: Given
+    rows: CodedColumns, codes: Codes, k: int, row_weight: Array, weight: Array, least: MinCount, given: Given
 ) -> CategoricalStats:
     """Return the counts of categories of these rows as they may be passed on."""
     return release_categories(CategoricalStats.summarize(rows, codes, k, row_weight), weight, least, given)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, Protocol
 from .._arrays import Array, Codes, NDArray, np
 from ..forest.columns import Cells
 from ..stats.units import Units
-from .columns import Reading
+from .columns import BinnedRows
 from .mixed_rows import MISSING, Hidden, Index
 
 
 class Unlabelled(NamedTuple):
     """Rows without a label, each with its weight (m,), and how many rows these were before equal ones were one."""
 
-    rows: Reading
+    rows: BinnedRows
     weight: Array
     rows_read: float
 
@@ -45,7 +45,7 @@ class Sample:
     `place` (n,) is the fold of each and `folds` what judges them, else None.
     """
 
-    rows: Reading
+    rows: BinnedRows
     codes: Codes
     removed: Array
     weight: Array
@@ -58,7 +58,7 @@ class Sample:
 
     @classmethod
     def of_kept(
-        cls, rows: Reading, codes: Codes, removed: Array, weight: Array, single: Array, held: Array, units: Units
+        cls, rows: BinnedRows, codes: Codes, removed: Array, weight: Array, single: Array, held: Array, units: Units
     ) -> Sample:
         """Return rows among which every other row with the levels of one is."""
         unseen = units.unseen(rows.levels, [len(own) for own in rows.columns.vocabulary])

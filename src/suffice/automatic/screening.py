@@ -16,7 +16,7 @@ from heapq import heappush, heapreplace
 from .._arrays import Array, Codes, np
 from .budget import most_weighted
 from .folds import dealt
-from .judge import Judge
+from .judge import HoldoutScorer
 from .judged import JudgedMember
 from .member import Member
 from .sample import Sample
@@ -24,11 +24,11 @@ from .stack import Stack
 
 LEAST_ROWS = 10  # for each column: of fewer, columns are judged in folds
 LEAST_POWER = 0.5
-Pool = Callable[[Sequence[JudgedMember], Sequence[Array], Judge, Sequence[float]], Stack]
+Pool = Callable[[Sequence[JudgedMember], Sequence[Array], HoldoutScorer, Sequence[float]], Stack]
 Column = tuple[str, int, Array]  # what its member calls columns, which it is, and scores (n, k)
 
 
-def power_of_rows(sample: Sample, judge: Judge) -> float:
+def power_of_rows(sample: Sample, judge: HoldoutScorer) -> float:
     """Return to which power of their likelihood rows count in the stack: max(½, n / (n + 10 d)).
 
     The left-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows
@@ -47,7 +47,7 @@ def judge_in_folds(
     additive: Sequence[Member],
     members: Sequence[JudgedMember],
     sample: Sample,
-    judge: Judge,
+    judge: HoldoutScorer,
     penalties: Sequence[tuple[float, ...]],
     pool: Pool,
 ) -> tuple[tuple[float, ...], Array]:
@@ -75,7 +75,7 @@ def judge_in_folds(
     return penalties[best], scores[best]
 
 
-def _judged_by(judge: Judge, member: JudgedMember, fold: int, rows: Codes) -> JudgedMember:
+def _judged_by(judge: HoldoutScorer, member: JudgedMember, fold: int, rows: Codes) -> JudgedMember:
     """Return a member with its loss and temperature on the rows outside a fold."""
     scores = member.for_fold(fold)[rows]
     loss, temperature = judge.temperature(scores)
@@ -83,7 +83,7 @@ def _judged_by(judge: Judge, member: JudgedMember, fold: int, rows: Codes) -> Ju
 
 
 def _columns_without(
-    additive: Sequence[Member], out: Sample, rest: Sample, judge: Judge
+    additive: Sequence[Member], out: Sample, rest: Sample, judge: HoldoutScorer
 ) -> tuple[list[Array], list[Array]]:
     """Return scores of the columns that tell most of the rows `rest`, each left out, and the same of rows `out`.
 
@@ -101,7 +101,7 @@ def _columns_without(
     return [part for *_, part in chosen], new
 
 
-def most_telling(columns: list[Column], judge: Judge) -> list[Column]:
+def most_telling(columns: list[Column], judge: HoldoutScorer) -> list[Column]:
     """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
     most = most_weighted(*judge.offset.shape)
     if len(columns) <= most:
@@ -110,7 +110,7 @@ def most_telling(columns: list[Column], judge: Judge) -> list[Column]:
     return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:most])]
 
 
-def telling(member: Member, sample: Sample, judge: Judge) -> Iterator[Column]:
+def telling(member: Member, sample: Sample, judge: HoldoutScorer) -> Iterator[Column]:
     """Yield a member's columns, or of very many those that lose least, without holding the scores of all at once."""
     most = most_weighted(*judge.offset.shape)
     columns = enumerate(member.held_out_columns(sample))

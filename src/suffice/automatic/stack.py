@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from .._arrays import Array, Codes, np
-from .judge import Judge
+from .judge import HoldoutScorer
 from .sample import Sample
 from .weights import AT_ZERO, Optimum, Problem, blocks_of
 
@@ -31,7 +31,7 @@ def summed(start: Array, weights: Sequence[float | Array] | Array, members: Iter
     return start
 
 
-def prior_shares(losses: Array, judge: Judge) -> Array:
+def prior_shares(losses: Array, judge: HoldoutScorer) -> Array:
     """Return how far each member is trusted before weights are fitted, ∝ exp(−z² / 4), in all 1.
 
     `losses` (m, n) are of rows that the members have not seen; z is by how many standard errors of the difference a
@@ -47,7 +47,7 @@ def prior_shares(losses: Array, judge: Judge) -> Array:
     return np.asarray(trust / trust.sum())
 
 
-def refitted(scores: Array, judge: Judge, penalty: float, start: Array) -> Array:
+def refitted(scores: Array, judge: HoldoutScorer, penalty: float, start: Array) -> Array:
     """Return weights (m,), none negative, that minimise Σ log-loss + ½ penalty |weight − start|²; without biases.
 
     `scores` (m, n, k) are log densities; what the judge's `offset` holds counts as it is.
@@ -76,7 +76,7 @@ class Stack:
     def fit(
         cls,
         scores: Sequence[Array] | Array,
-        judge: Judge,
+        judge: HoldoutScorer,
         penalty: Array,
         start: Array,
         positive: Array,

@@ -29,8 +29,8 @@ from ..stats.statistic import Fields, Plain
 from ..stats.units import Units
 from .columns import FrozenColumns
 from .costs import check_columns
-from .later import Later, PartlyLater
-from .member import Known
+from .lazy import Lazy, PartlyLazy
+from .member import TrainingStats
 from .members import PARTS
 from .members.gaussian import GaussianPart
 from .part import DUST, Part, less
@@ -92,12 +92,12 @@ class MemberRows(Statistic):
         What can be made when it is asked for, while these rows are there, is frozen for good only. If `late`, trees are
         grown when they are first asked for. `units` say which rows leave together.
         """
-        forest: Later[FrozenForest] | FrozenForest | None = None
+        forest: Lazy[FrozenForest] | FrozenForest | None = None
         if weight.sum() >= FOREST_ROWS:
             grow = partial(
                 FrozenForest.freeze, rows.numbers, rows.coded, codes, k, weight, density=for_good, units=units
             )
-            forest = Later(grow) if late else grow()
+            forest = Lazy(grow) if late else grow()
         return FrozenColumns.freeze(rows.numbers, rows.coded, weight, forest)
 
     @classmethod
@@ -138,14 +138,14 @@ class MemberRows(Statistic):
         if not late:
             return self._summed(columns, every)
 
-        def later(parts: Sequence[type[Part]]) -> Later[Mapping[str, Part]]:
-            return Later(lambda: self._summed(columns, parts).learned)
+        def later(parts: Sequence[type[Part]]) -> Lazy[Mapping[str, Part]]:
+            return Lazy(lambda: self._summed(columns, parts).learned)
 
         trees, few = [part for part in every if part.of_trees], len(self.codes) <= MANY
         together = later(trees)
         found = self._summed(columns, [part for part in every if not part.of_trees])
         waits = {part.name: together if few else later([part]) for part in trees}
-        return replace(found, learned=PartlyLater(found.learned, waits, [part.name for part in every]))
+        return replace(found, learned=PartlyLazy(found.learned, waits, [part.name for part in every]))
 
     def _summed(self, columns: Columns, parts: Sequence[type[Part]]) -> MemberStats:
         """Return statistics of these parts alone."""
@@ -317,10 +317,10 @@ class MemberStats(Statistic):
         """Return one part."""
         return self.known().part(kind)
 
-    def known(self, categories: Sequence[Array] = (), weight: Array | None = None) -> Known:
+    def known(self, categories: Sequence[Array] = (), weight: Array | None = None) -> TrainingStats:
         """Return what members are made of, with the counts of categories (k, levels) and the class weights (k,)."""
         weight = np.zeros(len(self.seen)) if weight is None else weight
-        return Known(self.columns, self.learned, tuple(categories), weight)
+        return TrainingStats(self.columns, self.learned, tuple(categories), weight)
 
     @property
     def gaussian(self) -> dict[str, PatternStats]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._arrays import IN_CACHE, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
-from .judge import Judge
+from .judge import HoldoutScorer
 
 NEWTON_STEPS = 60
 AT_ZERO = 1e-12  # a weight up to which is none
@@ -41,7 +41,7 @@ class Block(NamedTuple):
         return self.scores.reshape(len(self.scores), self.offset.size)
 
 
-def blocks_of(scores: Sequence[Array] | Array, judge: Judge) -> list[Block]:
+def blocks_of(scores: Sequence[Array] | Array, judge: HoldoutScorer) -> list[Block]:
     """Return the rows of a judge in blocks, with the scores (n, k) of each of m members or columns, centred here."""
     (n, k), m = judge.offset.shape, len(scores)
     found = []

@@ -115,7 +115,7 @@ def noting_warnings(common: Common) -> Iterator[None]:
 @contextlib.contextmanager
 def progress_of_em(common: Common, what: str) -> Iterator[None]:
     """Show a bar on stderr while the block runs, with its stage, or the step and the log likelihood of EM."""
-    from ..em.climb import watch
+    from ..em.accelerated_em import watch
 
     with _bar(common, what, None) as update:
 

@@ -6,6 +6,6 @@ They keep rows from being read off a file. They are no differential privacy: see
 """
 
 from .blocks import Released, release_block
-from .least import Given, Least
+from .least import Given, MinCount
 
-__all__ = ["Given", "Least", "Released", "release_block"]
+__all__ = ["Given", "MinCount", "Released", "release_block"]

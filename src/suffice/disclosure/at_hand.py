@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
-from .least import Least
+from .least import MinCount
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Kept:
                 found[c, j] = held.sum() - held.max(initial=0.0)
         return found
 
-    def few_pairs(self, k: int, pooled: bool, least: Least) -> NDArray[np.bool_] | None:
+    def few_pairs(self, k: int, pooled: bool, least: MinCount) -> NDArray[np.bool_] | None:
         """Return which columns of two values each (k or 1, d, d) too few rows show together in one of four ways."""
         if is_sparse(self.rows) or not isinstance(self.rows, np.ndarray):
             return None
@@ -76,7 +76,7 @@ class Kept:
             return found
         seen = ~np.isnan(self.rows[:, two])
         high = (self.rows[:, two] == np.nanmax(self.rows[:, two], axis=0)) & seen
-        rows = Least(least.rows)
+        rows = MinCount(least.rows)
         for g in range(len(found)):
             heavy = np.where((self.codes == g) | pooled, self.copies, 0.0)[:, None]
             for a in (high, seen & ~high):

@@ -27,7 +27,7 @@ from ..stats import (
 from .at_hand import Kept
 from .counts import release_categories, release_sums, release_values
 from .gaussian import Gaussians, Plan, release_diagonal, release_joint
-from .least import Given, Least
+from .least import Given, MinCount
 from .lonely import Fill, Settled, Summarize, without_lonely
 
 PARTS = "joined components of a mixture that are of too few rows to others of their class"
@@ -56,7 +56,7 @@ class Asked:
 
 
 def release_block(
-    block: Block, stats: Statistic, weight: Array, least: Least, given: Given, kept: Kept | None, asked: Asked
+    block: Block, stats: Statistic, weight: Array, least: MinCount, given: Given, kept: Kept | None, asked: Asked
 ) -> Released:
     """Return a block and its statistics in which every number is of enough rows; `weight` (k,) are the classes'.
 
@@ -89,7 +89,7 @@ def release_gaussian(
     stats: Gaussians,
     weight: Array,
     kept: Kept | None,
-    least: Least,
+    least: MinCount,
     given: Given,
     summarize: Summarize,
     fill: Fill | None = None,
@@ -111,7 +111,7 @@ def _release_shrunk(
     block: Block,
     stats: PatternStats,
     weight: Array,
-    least: Least,
+    least: MinCount,
     given: Given,
     kept: Kept | None,
     shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array],
@@ -149,7 +149,7 @@ def _same(whole: PatternStats, settled: Settled, kept: Kept | None) -> bool:
 
 
 def _release_mixture(
-    block: Block, stats: MixtureStats, least: Least, given: Given, kept: Kept | None, asked: Asked
+    block: Block, stats: MixtureStats, least: MinCount, given: Given, kept: Kept | None, asked: Asked
 ) -> MixtureStats:
     """Return components of enough rows: smaller ones have joined the nearest of their class."""
     family = block.family

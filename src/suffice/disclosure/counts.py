@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._arrays import Array, NDArray, np
 from ..stats import CategoricalStats, SumStats, ValueStats
-from .least import Given, Least
+from .least import Given, MinCount
 
 ROUNDED = "rounded counts of too few rows to none or to just enough"
 RARE = "made missing cells of levels that too few rows have"
@@ -12,7 +12,7 @@ SPREAD = "took from other classes what too few rows of a class would tell"
 GROUPED = "put means of neighbouring values in the place of single ones"
 
 
-def release_categories(stats: CategoricalStats, weight: Array, least: Least, given: Given) -> CategoricalStats:
+def release_categories(stats: CategoricalStats, weight: Array, least: MinCount, given: Given) -> CategoricalStats:
     """Return counts of levels and of missing cells that are 0 or large enough, and add up to the class weights (k,).
 
     A small count is rounded; what that leaves over are missing cells, or, if these then are too few to be told, cells
@@ -34,7 +34,7 @@ def release_categories(stats: CategoricalStats, weight: Array, least: Least, giv
     return CategoricalStats(tuple(levels), tuple(counts), missing)
 
 
-def _release_cells(cells: Array, total: float, least: Least) -> tuple[Array, float]:
+def _release_cells(cells: Array, total: float, least: MinCount) -> tuple[Array, float]:
     """Return the counts (levels,) of one class and of its missing cells; together they are `total`."""
     kept = least.rounded(cells)
     rest = total - float(kept.sum())
@@ -50,7 +50,7 @@ def _release_cells(cells: Array, total: float, least: Least) -> tuple[Array, flo
 
 
 def release_sums(
-    stats: SumStats, weight: Array, least: Least, given: Given, support: Array | None, complement: bool
+    stats: SumStats, weight: Array, least: MinCount, given: Given, support: Array | None, complement: bool
 ) -> SumStats:
     """Return sums to which no rows or enough of them contribute; `weight` (k,) are those of the classes.
 
@@ -83,7 +83,7 @@ def _others(total: Array, seen: Array, known: NDArray[np.bool_]) -> Array:
     return np.asarray(np.where(known, total, 0.0).sum(axis=0) / np.where(held > 0, held, 1.0))
 
 
-def release_values(stats: ValueStats, weight: Array, least: Least, given: Given) -> ValueStats:
+def release_values(stats: ValueStats, weight: Array, least: MinCount, given: Given) -> ValueStats:
     """Return counts of the means of groups of neighbouring values, each of enough rows of its class.
 
     A class with too few values in a column has the groups of the others.

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._arrays import Array, NDArray, np
-from ..densities.usable import USABLE
+from ..densities.regularize import USABLE
 from ..em.cells import complete
 from ..errors import DataError
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.patterns import MAX_CELLS
 from .counts import ROUNDED, SPREAD
-from .least import SLACK, Given, Least
+from .least import SLACK, Given, MinCount
 
 COMPLETED = "filled missing cells by EM, once for all, so that which cells miss together is not told"
 POOLED = "gave classes of too few rows for so many columns the covariance of other classes"
@@ -44,7 +44,7 @@ class Facts:
     squares: Array
     varied: Array
     together: Array | None
-    least: Least
+    least: MinCount
     pairs: NDArray[np.bool_] | None = None
 
     @property
@@ -96,7 +96,7 @@ def gaussian_facts(
     stats: Gaussians,
     weight: Array,
     varied: Array | None,
-    least: Least,
+    least: MinCount,
     fill: Callable[[PatternStats], GaussianStats] = complete,
     pairs: NDArray[np.bool_] | None = None,
 ) -> tuple[GaussianStats, Facts]:
@@ -326,7 +326,7 @@ def _of_enough(values: Array, facts: Facts, plan: Plan, given: Given) -> Array:
     return found
 
 
-def _like_any_class(values: Array, weight: Array, left_out: Array, least: Least) -> Array:
+def _like_any_class(values: Array, weight: Array, left_out: Array, least: MinCount) -> Array:
     """Return scatters (k, d, d) in which what all classes have within them stands for rows left out (k,).
 
     Else what such rows alone show would never happen. How many they were is told in steps of rows enough.

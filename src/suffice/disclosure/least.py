@@ -11,7 +11,7 @@ SLACK = 1e-9  # of a weight, for rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class MinCount:
     """At least `rows` rows; no row weighs more than `heaviest`, so that a weight W is that of W / heaviest or more."""
 
     rows: int
@@ -36,9 +36,9 @@ class Least:
         near = np.where(2.0 * count >= self.size, self.size, 0.0)
         return np.where(self.few(count), near, np.where(count > SLACK * self.heaviest, count, 0.0))
 
-    def scaled(self, factor: float) -> Least:
+    def scaled(self, factor: float) -> MinCount:
         """Return the same for other units of weight."""
-        return Least(self.rows, self.heaviest * factor)
+        return MinCount(self.rows, self.heaviest * factor)
 
 
 @dataclass(slots=True)

@@ -10,12 +10,12 @@ from .._arrays import Array, Codes, NDArray, np
 from ..densities import Full, Gaussian
 from ..em.cells import complete
 from ..em.fill import fill as expected
-from ..em.regression import mend
+from ..em.regression import nearest_spd
 from ..errors import MergeError, NotLearnedError
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from .at_hand import Kept
 from .gaussian import COMPLETED, Facts, Gaussians, Plan, gaussian_facts, observed_alone, rows_seen
-from .least import Given, Least
+from .least import Given, MinCount
 from .leverage import Crowd, lonely, lonely_cells, of_rows_at_hand
 
 LONELY = "left out, or counted for less, rows that have the variance of some combination of columns nearly alone"
@@ -45,7 +45,7 @@ def without_lonely(
     stats: Gaussians,
     weight: Array,
     kept: Kept | None,
-    least: Least,
+    least: MinCount,
     given: Given,
     summarize: Summarize,
     fill: Fill = complete,
@@ -91,7 +91,7 @@ class _Search:
     stats: Gaussians
     weight: Array
     kept: Kept
-    least: Least
+    least: MinCount
     summarize: Summarize
     fill: Fill
 
@@ -204,7 +204,7 @@ class _Search:
         size = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2).max(axis=0))
         used = np.flatnonzero(size > 0)
         unit = size[used][:, None] * size[used]
-        usable = mend(covariance[:, used][:, :, used] / unit)[0] * unit
+        usable = nearest_spd(covariance[:, used][:, :, used] / unit)[0] * unit
         law = Gaussian(done.mean, Full.factor(usable), tuple(used.tolist()))
         cells = law.condition(rows, (codes[:, None] == np.arange(k)).astype(np.float64))
         return cells, expected(cells if not len(used) else rows, codes, k, weight, law, self.stats.complete.form)

@@ -12,8 +12,8 @@ from functools import reduce
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter
+from .accelerated_em import Progress
 from .cells import Units, check_columns, climb_from
-from .climb import Progress
 from .fill import row_parts
 from .step import Moments, Point, as_scatter, expect, maximize
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
-from ..densities.usable import FLOOR, ROUNDING
+from ..densities.regularize import FLOOR, ROUNDING
 from ..errors import DataError
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
-from .climb import Climb, Problem, Progress, climb
+from .accelerated_em import Climb, Problem, Progress, climb
 from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge
 
 MAX_STEPS = 1000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from ..densities.usable import FLOOR, USABLE, correlations, least_amount, shrink
+from ..densities.regularize import FLOOR, USABLE, correlations, least_amount, shrink
 
 # A correlation matrix with a lower eigenvalue is too near singular to regress with. Estimates are kept above USABLE:
 # at half of that no covariance that was mended, or is an estimate, comes to be mended again for rounding.
@@ -43,7 +43,7 @@ class Regressions:
 
     @classmethod
     def under(cls, covariance: Array, of: Codes | None = None) -> Self:
-        """Return the regressions under covariances (c, d, d), none of them near singular; see `mend`.
+        """Return the regressions under covariances (c, d, d), none of them near singular; see `nearest_spd`.
 
         Without `of` each unit has its own.
         """
@@ -70,7 +70,7 @@ class Regressions:
         return Given(slopes, np.asarray(noise, dtype=np.float64), _log_det(within))
 
 
-def mend(covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
+def nearest_spd(covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return covariances (g, d, d), those too near singular to regress with mended, and which these are (g,).
 
     In standard units, in which FLOOR is a variance.

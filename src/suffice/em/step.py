@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
-from ..densities.usable import FLOOR
-from .regression import Regressions, mend
+from ..densities.regularize import FLOOR
+from .regression import Regressions, nearest_spd
 
 PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
 LEAST_SHARE = 1e-5  # and at least this share of the variances
@@ -130,7 +130,7 @@ def expect(parts: Iterable[Parts], weight: Array, point: Point, whole: Array | N
     `weight` (k,) is that of the classes, `whole` (g, d, d) the scatter of complete rows about their means, if these are
     among the parts. A mended covariance is used for regression in place of one too near singular.
     """
-    covariance, mended = mend(point.covariance)
+    covariance, mended = nearest_spd(point.covariance)
     return add_up(parts, weight, point.mean, Regressions.under(covariance), whole), mended
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from .._arrays import np, single_blas_thread
 from ..stats import FullScatter, GaussianStats, PatternStats
 from .cells import PatternProblem, groups_of, problem_of, standard_units
-from .regression import Regressions, mend
+from .regression import Regressions, nearest_spd
 from .step import Parts, add_up
 
 
@@ -36,7 +36,7 @@ def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[Gaussian
     scatter, table = whole, np.repeat(np.arange(len(sizes)), sizes)
     with single_blas_thread():
         for _ in range(steps):
-            moments = add_up(parts, weight, mean, Regressions.under(mend(shared)[0], table), whole)
+            moments = add_up(parts, weight, mean, Regressions.under(nearest_spd(shared)[0], table), whole)
             step = moments.first / safe
             mean = mean + step
             scatter = moments.second - moments.first[:, :, None] * step[:, None, :]

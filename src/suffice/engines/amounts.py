@@ -38,7 +38,7 @@ class Amounts(NamedTuple):
     negated: Column
 
 
-def undress(cells: Column) -> Amounts:
+def strip_units(cells: Column) -> Amounts:
     """Return text cells without currencies, percent signs and parentheses; they are trimmed, minus signs are plain."""
     found = pc.extract_regex(cells, pattern=AMOUNT)
     part = {

@@ -2,8 +2,8 @@
 
 Dates are found here, and become days in `csv_dates`.
 
-Every cell is read as text. `Seen` looks at all cells of a column before one is converted, batch by batch, and keeps a
-few facts only, so that a file of any size is read alike; `convert` then turns a batch into values.
+Every cell is read as text. `ColumnSniffer` looks at all cells of a column before one is converted, batch by batch, and
+keeps a few facts only, so that a file of any size is read alike; `convert` then turns a batch into values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from .._dialect import MARKS
 from .._files import MISSING_TOKENS
-from .amounts import PERCENT, common_unit, undress
+from .amounts import PERCENT, common_unit, strip_units
 from .arrow import Column, DataType, how_many, is_number
 from .calendar import NOTATIONS, Facts, moments
 
@@ -51,7 +51,7 @@ FIRST = 256  # cells looked at before all of them
 
 
 @dataclass(slots=True)
-class Seen:
+class ColumnSniffer:
     """What is known of the cells of a column so far.
 
     `point` and `comma`: some number can be read with that decimal mark alone. `dots` and `commas`: a number such as
@@ -139,7 +139,7 @@ class Seen:
         point, comma = (pc.match_substring_regex(tidy, NUMBER[mark]) for mark in (".", ","))
         number = pc.or_(point, comma)
         if not pc.all(number).as_py():
-            tidy, unit, negated = undress(tidy)
+            tidy, unit, negated = strip_units(tidy)
             point, comma = (pc.match_substring_regex(tidy, NUMBER[mark]) for mark in (".", ","))
             number = pc.or_(point, comma)
             self._find_units(distinct.filter(number), unit.filter(number), negated.filter(number))
@@ -215,7 +215,7 @@ class Seen:
                 if len(self.numbers) <= FEWEST_NUMBERS:
                     self.numbers.update(part.unique().drop_null().slice(0, 2 * FEWEST_NUMBERS).to_pylist())
 
-    def merge(self, other: Seen) -> Seen:
+    def merge(self, other: ColumnSniffer) -> ColumnSniffer:
         """Return what is known of the cells of both."""
         one, two = self, other
         odd = {text: one.odd.get(text, 0) + two.odd.get(text, 0) for text in {**one.odd, **two.odd}}
@@ -225,7 +225,7 @@ class Seen:
             both = [own for own in one.notations if own in two.notations]
             notations = {own: one.notations[own].merge(two.notations[own]) for own in both}
             odd = dict(list(odd.items())[:1])
-        return Seen(
+        return ColumnSniffer(
             cells=one.cells + two.cells,
             whole=one.whole and two.whole,
             point=one.point or two.point,
@@ -305,7 +305,7 @@ class UnexpectedCellError(ValueError):
 def convert(cells: Column, kind: DataType, mark: str, blank: Column, odd: str | None = None) -> Column:
     """Return text cells as values of a type; `mark` is the decimal mark, `odd` the one text that means no number.
 
-    UnexpectedCellError for any other that does not fit the type, which `Seen` found from all cells.
+    UnexpectedCellError for any other that does not fit the type, which `ColumnSniffer` found from all cells.
     """
     cells = _where(cells, pc.not_equal(pc.binary_length(cells), 0))
     if is_number(kind) and mark != ",":
@@ -393,7 +393,7 @@ def _numbers(cells: Column, mark: str, kind: DataType) -> Column:
     fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
     percent = None
     if not pc.all(pc.or_(fits, pc.is_null(cells))).as_py():
-        cells, unit, _ = undress(cells)
+        cells, unit, _ = strip_units(cells)
         fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
         percent = pc.equal(unit, PERCENT)
     cells = pc.if_else(fits, cells, pa.scalar(None, cells.type))

@@ -13,7 +13,7 @@ from .._dialect import Dialect
 from ..errors import quoted
 from .arrow import Column, DataType
 from .calendar import DAY_FIRST, ISO, MONTH_FIRST, added, as_dates, days, moments, part
-from .cells import REAL, TEXT, WHOLE, Seen, UnexpectedCellError, without
+from .cells import REAL, TEXT, WHOLE, ColumnSniffer, UnexpectedCellError, without
 from .csv_problems import CsvProblem
 from .csv_text import remark
 
@@ -31,7 +31,7 @@ class Dates:
         self,
         paths: Sequence[Path],
         names: Sequence[str],
-        total: dict[str, Seen],
+        total: dict[str, ColumnSniffer],
         numbers: Sequence[str],
         learned: Dialect | None,
         order: str | None,
@@ -53,7 +53,7 @@ class Dates:
         if learned is None:
             self._tell(total)
 
-    def tell_of_files(self, seen: Sequence[dict[str, Seen]]) -> None:
+    def tell_of_files(self, seen: Sequence[dict[str, ColumnSniffer]]) -> None:
         """Say which columns hold dates in every file, and not in one notation."""
         for name in seen[0] if len(seen) > 1 else ():
             if name not in self.kinds and all(file[name].has_dates for file in seen):
@@ -62,7 +62,7 @@ class Dates:
                     "are read as texts. Next: write them alike, such as 2026-04-03."
                 )
 
-    def _settle(self, name: str, seen: Seen) -> DataType:
+    def _settle(self, name: str, seen: ColumnSniffer) -> DataType:
         """Return the type of a column of dates: text if they could be read in two ways and nothing decides."""
         before = "" if self._learned is None else self._learned.dates.get(name, "")
         cell = next(iter(seen.odd))
@@ -83,7 +83,7 @@ class Dates:
         self.notations[name] = notation
         return REAL if seen.facts(notation).timed else WHOLE
 
-    def _tell(self, total: dict[str, Seen]) -> None:
+    def _tell(self, total: dict[str, ColumnSniffer]) -> None:
         for name, notation in self.notations.items():
             cell = next(iter(total[name].odd))
             stamps = moments(pa.array([cell]), notation)

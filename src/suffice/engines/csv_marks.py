@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .._dialect import Dialect
-from .cells import Seen
+from .cells import ColumnSniffer
 from .csv_problems import CsvProblem
 from .csv_text import Form
 
@@ -25,8 +25,8 @@ class Marks:
         self,
         paths: Sequence[Path],
         forms: Sequence[Form],
-        seen: Sequence[dict[str, Seen]],
-        total: dict[str, Seen],
+        seen: Sequence[dict[str, ColumnSniffer]],
+        total: dict[str, ColumnSniffer],
         target: str | None,
         learned: Dialect,
     ) -> None:
@@ -44,7 +44,7 @@ class Marks:
         marked = {name for name, own in total.items() if own.point or own.comma or own.dots or own.commas}
         self.to_learn = {name: self.found[0][name] for name in total if name in marked}
 
-    def _choose(self, path: Path, form: Form, name: str, own: Seen, total: Seen, of_file: str) -> str:
+    def _choose(self, path: Path, form: Form, name: str, own: ColumnSniffer, total: ColumnSniffer, of_file: str) -> str:
         certain = _own(own)
         if certain:
             return certain
@@ -61,7 +61,7 @@ class Marks:
         return "." if own.dots or form.separator == "," else ","
 
 
-def _own(seen: Seen) -> str:
+def _own(seen: ColumnSniffer) -> str:
     """Return the mark that the numbers of a column must have, "" if it may be either or cannot be one."""
     return "" if bool(seen.point) == bool(seen.comma) else "." if seen.point else ","
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from .._dialect import Dialect
 from ..errors import quoted
 from .amounts import PERCENT
-from .cells import Seen, convert
+from .cells import ColumnSniffer, convert
 from .csv_marks import Marks
 from .csv_text import Form, remark
 from .spaces import Spaces
@@ -23,7 +23,7 @@ WORDS = {".": "decimal points", ",": "decimal commas"}
 def of_numbers(
     paths: Sequence[Path],
     forms: Sequence[Form],
-    seen: Sequence[dict[str, Seen]],
+    seen: Sequence[dict[str, ColumnSniffer]],
     marks: Marks,
     numbers: Iterable[str],
     learned: Dialect,
@@ -75,7 +75,7 @@ def _of_doubts(paths: Sequence[Path], marks: Marks, names: Sequence[str]) -> Non
 
 def of_units(
     paths: Sequence[Path],
-    total: dict[str, Seen],
+    total: dict[str, ColumnSniffer],
     numbers: Iterable[str],
     mark: Callable[[str], str],
     learned: Dialect | None,
@@ -104,7 +104,7 @@ def of_spaces(paths: Sequence[Path], spaces: Spaces, may_keep: bool) -> None:
         remark(f"{_files(paths)}: {spaces}.{' To keep them: --keep-spaces' if may_keep else ''}")
 
 
-def of_missing(paths: Sequence[Path], seen: Sequence[dict[str, Seen]], odd: dict[str, str]) -> None:
+def of_missing(paths: Sequence[Path], seen: Sequence[dict[str, ColumnSniffer]], odd: dict[str, str]) -> None:
     """Say which text among numbers was read as a missing cell."""
     for name, text in odd.items():
         files = [(path, file[name].odd[text]) for path, file in zip(paths, seen, strict=True) if text in file[name].odd]

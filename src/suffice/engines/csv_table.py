@@ -25,7 +25,7 @@ from . import csv_remarks
 from .amounts import PERCENT
 from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Table, check_names, is_number
 from .calendar import added
-from .cells import Seen, UnexpectedCellError, blanks, convert, without
+from .cells import ColumnSniffer, UnexpectedCellError, blanks, convert, without
 from .csv_dates import Dates
 from .csv_marks import Marks
 from .csv_problems import CsvProblem
@@ -158,11 +158,11 @@ class CsvTable:
                 where, known = (path, form.names) if missing else (self._paths[0], first)
                 raise SourceError.columns_missing(repr(str(where)), missing or extra, known, role)
 
-    def _look(self, path: Path, form: Form) -> dict[str, Seen]:
+    def _look(self, path: Path, form: Form) -> dict[str, ColumnSniffer]:
         """Return what the cells of a file say of each column that something depends on."""
         reading = self._reading
         fixed = {*reading.text} - {reading.target}
-        seen = {name: Seen() for name in form.names if name not in fixed and not reading.is_verbatim(name)}
+        seen = {name: ColumnSniffer() for name in form.names if name not in fixed and not reading.is_verbatim(name)}
         looks = pa.array([token for token in MISSING_TOKENS if token and token not in reading.declared], pa.string())
         held: list[Batch] = []
         last = None
@@ -248,7 +248,7 @@ class CsvTable:
         name = name.removeprefix(AS_WRITTEN)
         return self.dates.parts[name][0] if name in self.dates.parts else name
 
-    def _check_units(self, total: dict[str, Seen]) -> None:
+    def _check_units(self, total: dict[str, ColumnSniffer]) -> None:
         """Refuse numbers of another unit than those that the model learned from."""
         known = [name for name in self._reading.numbers if name in total and not total[name].settled]
         learned = None if self._reading.learned is None else self._reading.learned.units
@@ -355,8 +355,8 @@ class CsvTable:
         return self._total[name].unit == PERCENT if name in self._total else False
 
 
-def _merged(seen: Iterable[Seen]) -> Seen:
-    total = Seen()
+def _merged(seen: Iterable[ColumnSniffer]) -> ColumnSniffer:
+    total = ColumnSniffer()
     for own in seen:
         total = total.merge(own)
     return total

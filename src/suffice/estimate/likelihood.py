@@ -2,8 +2,8 @@
 
 A class whose rows do not vary (one row, say) takes the pooled covariance; a column that is constant within a
 class gets FLOOR of its pooled variance; a column that never varies has no density. A singular covariance gets the least
-shrinkage of its correlations that serves, see `densities.usable`. Every repair is a `Note`, and a repaired Gaussian has
-no divisor.
+shrinkage of its correlations that serves, see `densities.regularize`. Every repair is a `Note`, and a repaired Gaussian
+has no divisor.
 """
 
 from __future__ import annotations
@@ -13,12 +13,21 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
-from ..densities.usable import FLOOR, ROUNDING, SMALLEST, USABLE, correlations, least_amount, rank_and_columns, shrink
+from ..densities.regularize import (
+    FLOOR,
+    ROUNDING,
+    SMALLEST,
+    USABLE,
+    correlations,
+    least_amount,
+    rank_and_columns,
+    shrink,
+)
 from ..em.cells import climb_notes, complete
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
-from ..stats import CompletedStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import CompletedStats, GaussianStats, LowRankScatter, PatternStats
 from ..stats.pooling import Pool, divisors, mixed_divisors, overall_mean, pooled_variance, total_variance
 from .shrinkage import Shrinkage, WholeRows, ledoit_wolf_amount, oas_amount
 
@@ -229,7 +238,7 @@ class GaussianEstimate:
         pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
         divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divisors(weight))
         self._divisor = divisors
-        if isinstance(stats.scatter, ThinScatter):
+        if isinstance(stats.scatter, LowRankScatter):
             self._repaired = True
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
         scatter, share = stats.scatter.values, self.shrinkage.pooling
@@ -321,7 +330,7 @@ class GaussianEstimate:
 
     def _low_rank(
         self,
-        scatter: ThinScatter,
+        scatter: LowRankScatter,
         variance: Array,
         borrowed: Flags,
         divisors: Array,

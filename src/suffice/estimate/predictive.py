@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, LowRank, MultivariateT, Spherical, StudentT
-from ..densities.usable import FLOOR, correlations, least_amount, rank_and_columns, shrink
+from ..densities.regularize import FLOOR, correlations, least_amount, rank_and_columns, shrink
 from ..em.cells import complete
 from ..errors import SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
-from ..stats import CompletedStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import CompletedStats, GaussianStats, LowRankScatter, PatternStats
 from ..stats.pooling import overall_mean, total_variance
 from .bayes import Balance, Predictive, balance, complete_under, posterior_weight, prior_covariance, prior_target
 from .likelihood import MEAN, SPREAD, GaussianEstimate, fill_means, part_of
@@ -199,7 +199,7 @@ class BayesEstimate(GaussianEstimate):
         """Return A / ν and ν (g,)."""
         weight, free = facts.weight[:, 0], float(self._free(facts)[0])
         found = self._balance(weight, facts.counted[:, 0], free, len(facts.keep))
-        if isinstance(facts.stats.scatter, ThinScatter):
+        if isinstance(facts.stats.scatter, LowRankScatter):
             return self._low_rank_of(facts.stats.scatter, facts, found, free), found.df
         base, scatter = self._prior_covariance(facts), facts.stats.scatter.values
         scale = np.empty((len(found.df), *base.shape))
@@ -228,7 +228,7 @@ class BayesEstimate(GaussianEstimate):
         pooled = part_of(scatter if scatter.ndim == 2 else scatter.sum(axis=0), facts.keep)
         return prior_covariance(pooled / self._free(facts)[0], facts.total, self.prior)
 
-    def _low_rank_of(self, scatter: ThinScatter, facts: _Facts, found: Balance, free: float) -> LowRank:
+    def _low_rank_of(self, scatter: LowRankScatter, facts: _Facts, found: Balance, free: float) -> LowRank:
         """Return A / ν of a table wider than long: a diagonal from the prior, and rows."""
         prior = self.prior
         floor, share = (1.0 - prior.pooled) * prior_target(facts.within, facts.total, prior), prior.pooled

@@ -14,24 +14,24 @@ from ..estimate import Block, Note, Settings
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel
 from ..learning.settle import settled
-from ..released import Past
+from ..released import Provenance
 from ..schema import Schema
 from ..stats import ByClass
-from ..stats.statistic import Beside
+from ..stats.statistic import AuxArrays
 from ..table import Table, read_table
 from ..table.labels import check_filled
 from ..table.residence import take_in
 from ._constraints import ROWS, Constraints
 
 
-class _Turn:
+class EditLock:
     """A lock for the edits of one estimator, which one thread may take again; a copy or a pickle has its own."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # entered as it is: an interrupt within a method of ours could leave it held
 
-    def __reduce__(self) -> tuple[type[_Turn], tuple[()]]:
-        return _Turn, ()
+    def __reduce__(self) -> tuple[type[EditLock], tuple[()]]:
+        return EditLock, ()
 
 
 class _Columns:
@@ -93,7 +93,7 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _value(self, schema: Schema, blocks: tuple[Block, ...]) -> Fitted:
         settings, who = self._settings(schema), type(self).__name__
-        return self._kind(who, schema, blocks, NOTHING, settings).told_anew(
+        return self._kind(who, schema, blocks, NOTHING, settings).with_settings(
             settings, self.priors, **self._particulars()
         )
 
@@ -102,9 +102,9 @@ class State(ClassifierMixin, BaseEstimator):
         schema: Schema,
         blocks: tuple[Block, ...],
         statistics: ByClass,
-        past: Past,
+        past: Provenance,
         chosen: Mapping[str, object],
-        by_rows: Beside | None,
+        by_rows: AuxArrays | None,
     ) -> Self:
         """Return the estimator with what it had learned when it was saved; ValueError where that cannot be."""
         self._validate_settings()
@@ -114,7 +114,7 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _learn(self, edit: Callable[[Fitted | None], Fitted]) -> Self:
         """Put what an edit makes of the value in its place."""
-        turn: _Turn = self.__dict__.setdefault("_turn", _Turn())
+        turn: EditLock = self.__dict__.setdefault("_turn", EditLock())
         with turn.lock:
             self._learned = edit(self._learned)
         return self
@@ -126,7 +126,7 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _refreshed(self, old: Fitted | None) -> Fitted:
         assert old is not None
-        return old.told_anew(self._settings(old.schema), self.priors, **self._particulars())
+        return old.with_settings(self._settings(old.schema), self.priors, **self._particulars())
 
     def _current(self) -> Fitted:
         """Return what was learned under all settings as they are now: what a file or a released model holds."""
@@ -135,7 +135,7 @@ class State(ClassifierMixin, BaseEstimator):
         settings, own = self._settings(fitted.schema), self._particulars()
         pairs = [*zip(settings.told(), fitted.settings.told(), strict=True)]
         pairs += [(value, vars(fitted)[name]) for name, value in own.items()]
-        return fitted if all(_same(a, b) for a, b in pairs) else fitted.told_anew(settings, self.priors, **own)
+        return fitted if all(_same(a, b) for a, b in pairs) else fitted.with_settings(settings, self.priors, **own)
 
     def _settled(self, known: Fitted, other: Schema) -> Fitted:
         """Return what was learned, columns without a value so far being of the kinds that other rows tell."""

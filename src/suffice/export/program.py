@@ -29,7 +29,7 @@ independent)
     `LocationScale`   independent Laplace or Student t readings
     `Table`           log probabilities by code
     `Counts`          densities linear in counts: Poisson, Bernoulli, multinomial
-    `Hats`            piecewise linear in one reading
+    `PiecewiseLinear`            piecewise linear in one reading
     `Pairs`           averaged one-dependence estimators over codes
     `TreeSums`        sums over the leaves that a row ends in, one of each tree; a missing code goes a way of its own
 
@@ -247,7 +247,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Hats:
+class PiecewiseLinear:
     """Linear in one reading between ascending `knots` (B,), constant beyond: `values` (k, B); missing adds 0."""
 
     reading: int
@@ -298,7 +298,7 @@ class TreeSums:
     cover: Array
 
 
-Term = Normal | Mixture | LocationScale | Table | Counts | Hats | Pairs | TreeSums
+Term = Normal | Mixture | LocationScale | Table | Counts | PiecewiseLinear | Pairs | TreeSums
 
 # --- the whole -------------------------------------------------------------------------------------------------------
 

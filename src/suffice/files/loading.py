@@ -15,11 +15,11 @@ from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..fitted import Fitted
-from ..released import Past, Release
+from ..released import Provenance, Release
 from ..schema import Schema
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, Statistic
 from ..stats.counts import CodedColumns
-from ..stats.statistic import Beside, Plain
+from ..stats.statistic import AuxArrays, Plain
 from .choice_file import Written
 from .model_file import check_whole, fingerprint, read_model
 from .settings import PIECES, describe, state_of, unplain
@@ -39,9 +39,9 @@ class Estimator(Protocol):
         schema: Schema,
         blocks: tuple[Block, ...],
         statistics: ByClass,
-        past: Past,
+        past: Provenance,
         chosen: Mapping[str, object],
-        by_rows: Beside | None,
+        by_rows: AuxArrays | None,
     ) -> Self:
         """Return the estimator with what it had learned."""
         ...
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def _by_rows(written: Written | None) -> Beside | None:
+def _by_rows(written: Written | None) -> AuxArrays | None:
     """Return what rows chose, None where it cannot be understood."""
     if written is not None:
         with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
@@ -111,10 +111,10 @@ def read_back(path: Path) -> str:
     return describe(estimator._fitted, estimator.get_params(deep=False))
 
 
-def _past(document: Plain, origin: tuple[str, str] | None) -> Past:
+def _past(document: Plain, origin: tuple[str, str] | None) -> Provenance:
     """Return what a file tells beside what was learned, of which older files do not say all."""
     dialect, released = document.get("dialect"), document.get("released")
-    return Past(
+    return Provenance(
         object_labels=bool(document["object_labels"]),
         joined=bool(document.get("holds_unlabelled", False)),
         dialect=None if dialect is None else Dialect.of(dialect),

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, ndtri, np
-from ..loops.columns import Knots
+from ..kernels.columns import Knots
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of
 from ..stats.counts import CodedColumns

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
-from ..loops.growing import Nodes
-from ..loops.trees import WIDEST
+from ..kernels.growing import Nodes
+from ..kernels.trees import WIDEST
 from ..stats.rows import mixed
 from .columns import Cells, ForestReading
 from .splits import grow_tree, with_leaves

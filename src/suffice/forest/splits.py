@@ -8,7 +8,7 @@ numbers, so that the sums are exact: no order of rows, and no loop that adds the
 from __future__ import annotations
 
 from .._arrays import Array, Codes, np
-from ..loops.growing import Nodes, grow
+from ..kernels.growing import Nodes, grow
 from .columns import Cells
 
 UNITS = 2.0**26  # that the weights of a tree's rows add up to, roughly

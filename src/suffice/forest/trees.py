@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np
-from ..loops.trees import Packed
+from ..kernels.trees import Packed
 from ..stats.rows import mixed
 from ..stats.statistic import Fields, Plain
 from .columns import MISSING, Cells, ForestReading
@@ -111,7 +111,7 @@ class Trees:
 
     @cached_property
     def packed(self) -> Packed:
-        """The trees as compiled loops walk them."""
+        """The trees as compiled kernels walk them."""
         children = self.left, self.right
         return Packed.of(self.column, self.threshold, children, self.missing_right, self.roots, self.leaf)
 

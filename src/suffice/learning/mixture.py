@@ -58,7 +58,7 @@ class MixtureFitted(Fitted):
 
     components: Components = Components(1)
 
-    def _told_of(self, classes: Sequence[Level]) -> Settings:
+    def _block_settings(self, classes: Sequence[Level]) -> Settings:
         return replace(self.settings, classes=tuple(classes), columns=self.schema.names)
 
     @property
@@ -72,7 +72,7 @@ class MixtureFitted(Fitted):
 
     def summarize_block(self, block: Block, rows: Array, batch: Batch) -> MixtureStats:
         """Return the statistics of the components, found by EM."""
-        search, told = self.components.search(batch.classes), self._told_of(batch.classes)
+        search, told = self.components.search(batch.classes), self._block_settings(batch.classes)
         return fit_mixtures(rows, batch.codes, len(batch.classes), batch.weight, self._family, told, search)
 
     def _log_prior_given(self) -> Array | None:
@@ -85,7 +85,7 @@ class MixtureFitted(Fitted):
         stats, classes = self._stats, self.statistics.classes
         if stats.is_single:
             return None
-        search, told = self.components.search(classes), self._told_of(classes)
+        search, told = self.components.search(classes), self._block_settings(classes)
         prior = self._log_prior_given()
         found = join_rows(batch.rows[0], batch.codes, batch.weight, stats, self._family, told, search, prior)
         statistics = ByClass(classes, _weight(found), (found,), len(batch.codes), heaviest=batch.heaviest)

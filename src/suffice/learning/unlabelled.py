@@ -41,7 +41,7 @@ def join_unlabelled(fitted: Fitted, batch: Batch) -> Joined:
     (under smoothing: times the prior that smoothing stands for) never falls; where a repaired or shrunk estimate would
     lower it, EM stops before. A class whose missing cells could only be filled under a weak prior keeps that prior.
     """
-    settings = replace(fitted.settings, divisor="mle", kept=fitted.told_of(fitted.blocks[0]).kept)
+    settings = replace(fitted.settings, divisor="mle", kept=fitted.block_settings(fitted.blocks[0]).kept)
 
     def estimated(statistics: ByClass) -> Fitted:
         return replace(fitted, statistics=statistics, settings=settings, chosen=fitted.choices)

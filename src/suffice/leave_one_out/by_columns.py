@@ -17,7 +17,7 @@ from ..densities.product import take_columns
 from ..errors import SettingError, quoted
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
-from ..stats import GaussianStats, PatternStats, Statistic, ThinScatter
+from ..stats import GaussianStats, LowRankScatter, PatternStats, Statistic
 from ..stats.counts import CodedColumns
 from ..stats.marginal import of_columns
 from ..tasks import classify
@@ -157,7 +157,7 @@ def _together(block: Block, told: Settings) -> bool:
 
 def _is_thin(stats: Statistic) -> bool:
     """Return whether these are of fewer rows than columns, each of which a refit leaves out."""
-    return isinstance(stats, GaussianStats | PatternStats) and isinstance(stats.complete.scatter, ThinScatter)
+    return isinstance(stats, GaussianStats | PatternStats) and isinstance(stats.complete.scatter, LowRankScatter)
 
 
 def _taken(rows: Any, columns: Sequence[int]) -> Any:

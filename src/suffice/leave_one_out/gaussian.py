@@ -10,9 +10,9 @@ from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..notes import Note
-from ..stats import GaussianStats, PatternStats, ThinScatter
+from ..stats import GaussianStats, LowRankScatter, PatternStats
 from . import independent, predictive, rank_one, shrunk, side_by_side, spherical
-from .leaving import Flags, Leaving, comfortable
+from .downdate import Flags, Leaving, comfortable
 from .refit import GaussianBlock, Refits
 
 
@@ -66,7 +66,7 @@ def _moments(stats: GaussianBlock) -> GaussianStats | None:
     """Return the statistics that estimates are made from, or None where there is more to it than division."""
     if isinstance(stats, PatternStats) and not stats.incomplete:
         stats = stats.complete
-    return stats if isinstance(stats, GaussianStats) and not isinstance(stats.scatter, ThinScatter) else None
+    return stats if isinstance(stats, GaussianStats) and not isinstance(stats.scatter, LowRankScatter) else None
 
 
 def _is_plain(stats: PatternStats, density: Gaussian, settings: Settings) -> bool:

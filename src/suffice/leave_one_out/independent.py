@@ -6,7 +6,7 @@ from .._arrays import Array, Codes, np, parallel_each, row_chunks, rows_within
 from ..densities.covariance import FAR
 from ..densities.gaussian import LOG_2PI
 from ..stats.pooling import Pool, divisors, mixed_divisors
-from .leaving import LEAST_KEPT, Flags, Leaving
+from .downdate import LEAST_KEPT, Flags, Leaving
 
 LOGS = 64  # columns whose factors, all above LEAST_KEPT, are multiplied before a logarithm is taken
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within, single_blas_thread
 from ..densities import Diagonal, Full, MultivariateT, StudentT
 from ..densities.gaussian import LOG_2PI
+from ..densities.regularize import FLOOR, ROUNDING, USABLE
 from ..densities.student import log_t_constant, t_decay
-from ..densities.usable import FLOOR, ROUNDING, USABLE
 from ..estimate.bayes import balance, posterior_weight, prior_target
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import NormalInverseWishart
 from ..stats import GaussianStats
 from ..stats.pooling import divisors
-from .leaving import EMPTY, LEAST_KEPT, Flags
+from .downdate import EMPTY, LEAST_KEPT, Flags
 
 ROOM = 4.0  # how far above the point where an estimate is repaired what a row leaves must be
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from .._arrays import Array, np
 from ..densities import Full
 from ..densities.gaussian import LOG_2PI
-from ..densities.usable import USABLE
-from .leaving import LEAST_KEPT, Flags, Leaving
+from ..densities.regularize import USABLE
+from .downdate import LEAST_KEPT, Flags, Leaving
 
 
 def without_row(job: Leaving, covariance: Full) -> tuple[Array, Flags]:

@@ -27,7 +27,7 @@ from .._arrays import (
     parallel_map,
     single_blas_thread,
 )
-from ..densities.usable import FLOOR, correlations, least_amount
+from ..densities.regularize import FLOOR, correlations, least_amount
 from ..errors import SettingError
 from ..estimate import RDA, Settings, Shrinkage
 from ..estimate.families import GaussianFamily

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
 from ..densities.gaussian import LOG_2PI
-from ..densities.usable import USABLE
+from ..densities.regularize import USABLE
 from ..estimate.shrinkage import oas_amount
-from .leaving import LEAST_KEPT, Flags, Leaving
+from .downdate import LEAST_KEPT, Flags, Leaving
 
 
 def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:

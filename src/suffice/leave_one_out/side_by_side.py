@@ -14,15 +14,15 @@ from typing import Self
 from .._arrays import Array, Codes, NDArray, np, parallel_map, pattern_groups, row_chunks, single_blas_thread
 from ..densities import Gaussian
 from ..densities.gaussian import LOG_2PI
-from ..densities.usable import FLOOR, ROUNDING
+from ..densities.regularize import FLOOR, ROUNDING
+from ..em.accelerated_em import Climb, climb
 from ..em.cells import Units, groups_of, standard_units
-from ..em.climb import Climb, climb
-from ..em.regression import Regressions, mend
+from ..em.regression import Regressions, nearest_spd
 from ..em.step import Point
 from ..estimate import Settings
 from ..stats import PatternStats, PooledScatter
 from ..stats.pooling import divisors
-from .leaving import EMPTY, LEAST_KEPT, ROOM
+from .downdate import EMPTY, LEAST_KEPT, ROOM
 
 MANY = 256  # rows side by side
 CELLS = 1 << 18  # numbers in the parameters of so many
@@ -115,7 +115,7 @@ class _Problem:
 
     def step(self, point: Point) -> tuple[Array, Point, Flags]:
         """Return log likelihoods (b,), the parameters one EM step on, and which covariances had to be mended (b,)."""
-        covariance, mended = mend(point.covariance)
+        covariance, mended = nearest_spd(point.covariance)
         regressions = Regressions.under(covariance)
         b, d = covariance.shape[:2]
         mean = point.mean.reshape(b, -1, d)
@@ -274,7 +274,7 @@ class _Whole:
         covariance = point.covariance * (total / divisor)[:, None, None]
         variance = np.diagonal(covariance, axis1=1, axis2=2)
         sure: Flags = np.asarray((variance > self.least).all(axis=1))
-        covariance, mended = mend(covariance)
+        covariance, mended = nearest_spd(covariance)
         sure &= ~mended
         precision = Regressions.under(covariance).precision
         trace = (np.diagonal(precision, axis1=1, axis2=2) * variance).sum(axis=1)

@@ -6,7 +6,7 @@ from .._arrays import Array, np, parallel_each, row_chunks, rows_within
 from ..densities import Spherical
 from ..densities.gaussian import LOG_2PI
 from ..stats.pooling import Pool, divisors, mixed_divisors
-from .leaving import LEAST_KEPT, Flags, Leaving
+from .downdate import LEAST_KEPT, Flags, Leaving
 
 
 def without_row(job: Leaving, covariance: Spherical) -> tuple[Array, Flags]:

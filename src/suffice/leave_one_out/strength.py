@@ -17,10 +17,10 @@ from ..em.cells import complete
 from ..estimate import NormalInverseWishart, Settings
 from ..estimate.families import GaussianFamily
 from ..notes import Kind, Note
-from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
+from ..stats import FullScatter, GaussianStats, LowRankScatter, PatternStats
 from ..stats.pooling import total_variance
 from .by_groups import GroupFolds, Moments, completed
-from .pencil import LeftOut
+from .generalized_eigen import LeftOut
 from .predictive import is_regular, without_row
 from .rda import Judges, undecided
 from .wishart import SPHERES, STRENGTHS, WishartClasses
@@ -121,7 +121,7 @@ def _along_the_path(prior: NormalInverseWishart, judges: Judges, stats: Moments,
         return None
     judges = judges.complete()
     moments = completed(stats)
-    if isinstance(moments.scatter, ThinScatter) or not (moments.weight > 0).all():
+    if isinstance(moments.scatter, LowRankScatter) or not (moments.weight > 0).all():
         return None
     if shared:
         k = len(moments.weight)
@@ -235,7 +235,7 @@ def _plain(stats: Moments) -> GaussianStats | None:
     """Return statistics that a predictive without a row has a formula for."""
     if isinstance(stats, PatternStats):
         stats = complete(stats)
-    if not isinstance(stats, GaussianStats) or isinstance(stats.scatter, ThinScatter):
+    if not isinstance(stats, GaussianStats) or isinstance(stats.scatter, LowRankScatter):
         return None
     used = np.flatnonzero(stats.scatter.diagonal(len(stats.mean)).sum(axis=0) > 0)
     return stats if is_regular(stats, used.tolist()) else None

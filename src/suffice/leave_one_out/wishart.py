@@ -28,7 +28,7 @@ from .._arrays import (
 )
 from ..densities import Full, MultivariateT
 from ..stats import FullScatter, GaussianStats
-from .pencil import LEAST, LeftOut, OwnClass, Pencil, Removal, log_student
+from .generalized_eigen import LEAST, LeftOut, OwnClass, Pencil, Removal, log_student
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)

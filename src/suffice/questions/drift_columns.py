@@ -8,7 +8,7 @@ from .._arrays import Array, Codes, NDArray, np
 from ..schema import Level, sort_levels
 from ..stats.column_moments import Moments
 from ..tasks.two_samples import (
-    Apart,
+    TwoSampleTest,
     combine,
     compare_counts,
     compare_means,
@@ -119,8 +119,8 @@ def _welch(old: ColumnFacts, new: ColumnFacts) -> float:
 def within(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> tuple[Array, float]:
     """Return p-values of no change within each class (k,), and one of all: what they agree on, and each alone."""
     k = len(pair.classes)
-    found, aparts = np.full(k, np.nan), list[Apart]()
-    gone, gone_aparts, shares = np.full(k, np.nan), list[Apart](), np.zeros(k)
+    found, aparts = np.full(k, np.nan), list[TwoSampleTest]()
+    gone, gone_aparts, shares = np.full(k, np.nan), list[TwoSampleTest](), np.zeros(k)
     weights = [pair.of(side, side.class_weight) for side in (pair.old, pair.new)]
     both = np.flatnonzero((weights[0] > 0) & (weights[1] > 0))
     shares[both] = weights[0][both] * weights[1][both] / (weights[0][both] + weights[1][both])
@@ -149,12 +149,12 @@ def within(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> tuple[Array, float
     return each, combine(np.array([agreed, every]), np.array([AGREED, 1.0 - AGREED]))
 
 
-def _add(aparts: list[Apart], apart: Apart | None) -> None:
+def _add(aparts: list[TwoSampleTest], apart: TwoSampleTest | None) -> None:
     if apart is not None:
         aparts.append(apart)
 
 
-def _counts_apart(before: Array, after: Array) -> Apart | None:
+def _counts_apart(before: Array, after: Array) -> TwoSampleTest | None:
     """Return how far apart the shares of levels are, as if each were scored in the rows."""
     n, m = float(after.sum()), float(before.sum())
     if not (n > 0 and m > 0 and n + m > 1):
@@ -162,10 +162,12 @@ def _counts_apart(before: Array, after: Array) -> Apart | None:
     share = (before + after) / (n + m)
     spread = (np.diag(share) - np.outer(share, share)) * (n + m) / (n + m - 1.0)
     rare = min(n, m) * np.minimum(share, 1.0 - share)
-    return Apart(after / n - before / m, spread * (1.0 / n + 1.0 / m), rare, n + m - 1.0, n * m / (n + m))
+    return TwoSampleTest(after / n - before / m, spread * (1.0 / n + 1.0 / m), rare, n + m - 1.0, n * m / (n + m))
 
 
-def _numbers_within(pair: Pair, old: ColumnFacts, new: ColumnFacts, both: Codes) -> list[tuple[float, Apart | None]]:
+def _numbers_within(
+    pair: Pair, old: ColumnFacts, new: ColumnFacts, both: Codes
+) -> list[tuple[float, TwoSampleTest | None]]:
     """Return for each of some classes its p-value, and how far apart its rows are."""
     if old.values is None or new.values is None:
         assert old.moments is not None
@@ -184,7 +186,7 @@ def _numbers_within(pair: Pair, old: ColumnFacts, new: ColumnFacts, both: Codes)
     return found
 
 
-def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, Apart | None]:
+def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, TwoSampleTest | None]:
     """Return Welch's p-value of two means (2, 1), and how far apart these are."""
     p = float(compare_means(weight, mean, scatter)[0])
     n, m = float(weight[0, 0]), float(weight[1, 0])
@@ -192,7 +194,9 @@ def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, Apa
         return p, None
     error = float((scatter / (weight - 1.0) / weight).sum())
     sure = np.full(1, np.inf)
-    return p, Apart(mean[1] - mean[0], np.array([[error]]), sure, n + m - 2.0, n * m / (n + m)) if error > 0 else None
+    return p, TwoSampleTest(
+        mean[1] - mean[0], np.array([[error]]), sure, n + m - 2.0, n * m / (n + m)
+    ) if error > 0 else None
 
 
 def left(pair: Pair, old: ColumnFacts, new: ColumnFacts, found: Posteriors, priors: Array) -> float:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from .._arrays import Array, Codes, is_whole, np
 from ..densities import Gaussian, Mixture
-from ..disclosure import Given, Least, release_block
+from ..disclosure import Given, MinCount, release_block
 from ..disclosure.at_hand import Kept
 from ..disclosure.blocks import Asked
 from ..disclosure.gaussian import UNREMEMBERED
@@ -22,11 +22,11 @@ from ..estimate import Block, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Kind, Note
-from ..released import FEWEST, Past, Release, RowsHeld
+from ..released import FEWEST, Provenance, Release, RowsHeld
 from ..stats import ByClass, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import ALL
-from ..stats.scatter import ThinScatter
+from ..stats.scatter import LowRankScatter
 from ..tasks.conformal import MeanScores, Scores
 from .leave_one_out import taken
 from .sets import held_out_scores
@@ -48,13 +48,13 @@ def rows_held(fitted: Fitted) -> RowsHeld:
 def release(fitted: F, least: int, like: F | None) -> F:
     """Return the model that is passed on; DataError where it would tell of fewer than `least` rows."""
     _check_release(fitted, least, like)
-    heaviest = fitted.statistics.heaviest_row
+    heaviest = fitted.statistics.max_row_weight
     if heaviest is None:
         raise DataError(
             "How much the heaviest row of this model weighs is not known, so that its weights do not tell how many "
             "rows they are of. Next: fit it again with this version, without weights that a database sums."
         )
-    limit = Least(int(least), heaviest)
+    limit = MinCount(int(least), heaviest)
     small = [
         f"{label!r} (at least {int(weight / heaviest + 1e-9)})"
         for label, weight in zip(fitted.statistics.classes, fitted.statistics.weight, strict=True)
@@ -66,7 +66,7 @@ def release(fitted: F, least: int, like: F | None) -> F:
             f"{', '.join(small)}. Next: join each to another class with rename_classes (on the command line "
             "rename-class), or leave it out with drop_class (drop-class)."
         )
-    found, notes = let_go(fitted, limit, like)
+    found, notes = anonymize(fitted, limit, like)
     scores = _held_out(fitted, limit, found if like is None else like)
     unit = 1.0 if fitted.statistics.sample is None else fitted.reservoir.rows_per_weight
     now = Release(int(least), tuple(notes), sets=_sets(found, scores, limit.size * unit))
@@ -90,7 +90,7 @@ def _check_release(fitted: Fitted, least: object, like: Fitted | None) -> None:
         raise DataError.released("be released again", "release the model it was made from")
 
 
-def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
+def anonymize(fitted: F, limit: MinCount, like: F | None) -> tuple[F, list[Note]]:
     """Return the released model and what was given up."""
     whole = fitted.release_whole(limit, like)
     if whole is not None:
@@ -101,7 +101,7 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()
         kept = None if statistics.sample is None else _kept(statistics, statistics.sample, number)
-        by_rows = fitted.told_of(block).kept is not None
+        by_rows = fitted.block_settings(block).kept is not None
         shrunk = partial(_shrunk_scatters, fitted, number) if by_rows else None
         asked = Asked(shrunk, partial(_shares, fitted, number))
         done = release_block(block, stats, statistics.weight, limit, given, kept, asked)
@@ -128,7 +128,7 @@ def _passed_on(fitted: F) -> F:
     """Return a value of which no more is told than has to be."""
     past, own = fitted.past, fitted.past.dialect
     dialect = None if own is None else replace(own, missing={}, blank=())  # no text of a cell
-    told = Past(object_labels=past.object_labels, joined=past.joined, dialect=dialect, target=past.target)
+    told = Provenance(object_labels=past.object_labels, joined=past.joined, dialect=dialect, target=past.target)
     return replace(fitted, past=told)
 
 
@@ -162,7 +162,7 @@ def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic, left: tuple[
     return out
 
 
-def _given_up(fitted: Fitted, given: Given, block: Block, limit: Least) -> list[Note]:
+def _given_up(fitted: Fitted, given: Given, block: Block, limit: MinCount) -> list[Note]:
     names, classes = fitted.schema.names, fitted.statistics.classes
     why, notes = WHY.format(least=limit.rows), []
     for what, columns in given.columns.items():
@@ -183,7 +183,7 @@ def _sets(released: Fitted, scores: Sequence[Scores], least: float) -> MeanScore
     return MeanScores.of(Scores.together(scores), classes, np.exp(released.log_prior), columns, least)
 
 
-def _held_out(fitted: F, limit: Least, like: F) -> list[Scores]:
+def _held_out(fitted: F, limit: MinCount, like: F) -> list[Scores]:
     """Return scores of the rows kept, each by a released model of other folds; none where nobody can know.
 
     What these models choose is what `like` chose: leaving a row out of a model leaves its choices as well.
@@ -204,7 +204,7 @@ def _held_out(fitted: F, limit: Least, like: F) -> list[Scores]:
         if not len(out) or not len(there):
             continue
         statistics = fitted.summarize(batch.take(there).of_present_classes())
-        model, _ = let_go(fitted.with_statistics(statistics, past=Past()), limit, like)
+        model, _ = anonymize(fitted.with_statistics(statistics, past=Provenance()), limit, like)
         place = np.arange(len(out)), np.searchsorted(known, batch.codes[out])
         scores += held_out_scores(fitted, model, out, taken(batch.rows, out), place, number)
     return scores
@@ -219,4 +219,4 @@ def _kept(statistics: ByClass, sample: Reservoir, number: int) -> Kept:
 def _thin_rows(stats: Statistic) -> int:
     """Return how many rows a table wider than long keeps beside the sample."""
     found = [part.scatter for part in stats.parts() if isinstance(part, GaussianStats)]
-    return sum(len(own.owner) for own in found if isinstance(own, ThinScatter))
+    return sum(len(own.owner) for own in found if isinstance(own, LowRankScatter))

@@ -55,7 +55,7 @@ def _learn(fitted: Fitted, model: JointModel, codes: Codes, rng: np.random.Rando
     (block,) = fitted.blocks
     stats = fitted.summarize_block(block, batch.rows[0], batch)
     return JointModel(
-        model.classes, model.log_prior, Product((block.family.estimate(stats, fitted.told_of(block))[0],))
+        model.classes, model.log_prior, Product((block.family.estimate(stats, fitted.block_settings(block))[0],))
     )
 
 

@@ -15,8 +15,8 @@ from .reservoir import Reservoir as Reservoir
 from .scatter import (
     DiagonalScatter as DiagonalScatter,
     FullScatter as FullScatter,
+    LowRankScatter as LowRankScatter,
     PooledScatter as PooledScatter,
-    ThinScatter as ThinScatter,
 )
 from .statistic import Statistic as Statistic, as_statistic as as_statistic
 from .values import ValueStats as ValueStats

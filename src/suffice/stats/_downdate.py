@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .._arrays import Array, Codes, NDArray, lower_factor, np
 from ..errors import NotLearnedError
-from .scatter import DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter
+from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
 
 DUST = 1e-12  # of the whole: what is left of a weight, count or sum of squares and no more than this is rounding
 SLACK = 1e-10  # of the whole, on the correlation scale: how far below zero a remaining scatter may be
@@ -146,10 +146,10 @@ def _usable(left: Array, whole: Array, noise: Array, code: int | None) -> Array:
 
 
 def subtract_rows(
-    whole: ThinScatter, part: Scatter, weight: Array, mean: Array, part_mean: Array
-) -> tuple[Array, Array, ThinScatter]:
+    whole: LowRankScatter, part: Scatter, weight: Array, mean: Array, part_mean: Array
+) -> tuple[Array, Array, LowRankScatter]:
     """Return weight (k,), mean (k, d) and the rows left; NotLearnedError if a row of `part` is not among the whole."""
-    if not isinstance(part, ThinScatter):
+    if not isinstance(part, LowRankScatter):
         raise NotLearnedError("there are more of them than were learned")
     k = len(weight)
     rows = whole.values / whole.root_weight[:, None] + mean[whole.owner]
@@ -166,7 +166,7 @@ def subtract_rows(
     step = np.zeros_like(mean)
     np.add.at(step, owner, left[kept][:, None] * about)
     step /= np.where(total > 0, total, 1.0)[:, None]
-    moved = ThinScatter(root[:, None] * (about - step[owner]), owner, root)
+    moved = LowRankScatter(root[:, None] * (about - step[owner]), owner, root)
     return total, np.where(total[:, None] > 0, mean + step, 0.0), moved
 
 

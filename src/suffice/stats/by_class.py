@@ -169,7 +169,7 @@ class ByClass:
         return stats
 
     @property
-    def heaviest_row(self) -> float | None:
+    def max_row_weight(self) -> float | None:
         """The largest weight of a single row, or of the rows kept where these are all there are; None if not known."""
         if self.heaviest is not None or self.sample is None or (self.sample.limit != ALL).any():
             return self.heaviest

@@ -21,9 +21,9 @@ from .scatter import (
     FORMS,
     DiagonalScatter,
     FullScatter,
+    LowRankScatter,
     PooledScatter,
     Scatter,
-    ThinScatter,
     check_scatter,
     gather,
     keeps_own,
@@ -51,7 +51,7 @@ class GaussianStats(Statistic):
     def zero(cls, k: int, d: int, form: type[Scatter] = FullScatter) -> Self:
         diagonal = form is DiagonalScatter
         weight = np.zeros((k, d)) if diagonal else np.zeros(k)
-        empty = form.zero(k, d) if diagonal or d < WIDE else ThinScatter.zero(k, d)
+        empty = form.zero(k, d) if diagonal or d < WIDE else LowRankScatter.zero(k, d)
         return cls(weight, np.zeros((k, d)), empty, form)
 
     @classmethod
@@ -98,7 +98,7 @@ class GaussianStats(Statistic):
         mean = np.where(total[:, None] > 0, start + sums / np.where(total > 0, total, 1.0)[:, None], 0.0)
         root = np.sqrt(w)
         values = root[:, None] * (rows - mean[codes])
-        return cls(total, mean, ThinScatter(values, codes.astype(np.int64), root), form)
+        return cls(total, mean, LowRankScatter(values, codes.astype(np.int64), root), form)
 
     def merge(self, other: Self) -> Self:
         if not other.weight.any():
@@ -128,7 +128,7 @@ class GaussianStats(Statistic):
         """
         if not other.weight.any():
             return self
-        if isinstance(self.scatter, ThinScatter):
+        if isinstance(self.scatter, LowRankScatter):
             weight, mean, rows = subtract_rows(self.scatter, other.scatter, self.weight, self.mean, other.mean)
             return type(self)(weight, mean, rows, self.form)
         part = other.dense()
@@ -165,10 +165,10 @@ class GaussianStats(Statistic):
 
     def _comparable(self, other: Self) -> Self:
         """Return self with a dense scatter if `other` has one."""
-        return self if isinstance(other.scatter, ThinScatter) else self.dense()
+        return self if isinstance(other.scatter, LowRankScatter) else self.dense()
 
     def dense(self) -> Self:
-        if not isinstance(self.scatter, ThinScatter):
+        if not isinstance(self.scatter, LowRankScatter):
             return self
         matrices = self.scatter.dense(self.form, len(self.weight))  # type: ignore[arg-type]
         return type(self)(self.weight, self.mean, matrices, self.form)
@@ -193,7 +193,7 @@ class GaussianStats(Statistic):
 
     def arrays(self) -> tuple[Fields, Plain]:
         fields: Fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
-        if isinstance(self.scatter, ThinScatter):
+        if isinstance(self.scatter, LowRankScatter):
             fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
         if isinstance(self.scatter, PooledScatter) and self.scatter.by_class is not None:
             fields["own"] = self.scatter.by_class
@@ -205,9 +205,9 @@ class GaussianStats(Statistic):
         mean = floats(fields["mean"], None, None)
         k, d = mean.shape
         weight = amounts(fields["weight"], *((k, d) if form is DiagonalScatter else (k,)))
-        if (form is DiagonalScatter) != (kind is DiagonalScatter) or kind not in (form, ThinScatter):
+        if (form is DiagonalScatter) != (kind is DiagonalScatter) or kind not in (form, LowRankScatter):
             raise ValueError("forms of a scatter")
-        if kind is ThinScatter:
+        if kind is LowRankScatter:
             return cls(weight, mean, _thin_from(fields, weight, mean), form)
         if kind is DiagonalScatter:
             in_range(mean, weight)
@@ -223,7 +223,7 @@ class GaussianStats(Statistic):
         return cls(weight, mean, PooledScatter(total, own), form)
 
 
-def _thin_from(fields: Fields, weight: Array, mean: Array) -> ThinScatter:
+def _thin_from(fields: Fields, weight: Array, mean: Array) -> LowRankScatter:
     """Return the rows that a thin scatter keeps, checked against the weights (k,) and means (k, d) of the classes."""
     owner, root = codes_below(fields["owner"], len(weight), None), floats(fields["root_weight"], len(fields["owner"]))
     values = floats(fields["scatter"], len(owner), mean.shape[1])
@@ -237,7 +237,7 @@ def _thin_from(fields: Fields, weight: Array, mean: Array) -> ThinScatter:
     np.add.at(size, owner, root[:, None] * np.abs(values) + root[:, None] ** 2 * np.abs(mean[owner]))
     if not alike(rest, np.zeros_like(rest), size):
         raise ValueError("rows that are not centred")
-    return ThinScatter(values, owner, root)
+    return LowRankScatter(values, owner, root)
 
 
-__all__ = ["DiagonalScatter", "FullScatter", "GaussianStats", "PooledScatter", "ThinScatter"]
+__all__ = ["DiagonalScatter", "FullScatter", "GaussianStats", "LowRankScatter", "PooledScatter"]

@@ -11,7 +11,7 @@ from .counts import CategoricalStats
 from .gaussian import GaussianStats
 from .moments import SumStats
 from .patterns import PatternStats
-from .scatter import DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter
+from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
 
 
 def of_columns(stats: Any, columns: Sequence[int]) -> Any:
@@ -47,7 +47,7 @@ def _scatter(scatter: Scatter, index: Codes) -> Scatter:
     if isinstance(scatter, PooledScatter):
         own = scatter.by_class
         return PooledScatter(square(scatter.values), None if own is None else square(own))
-    assert isinstance(scatter, DiagonalScatter | ThinScatter)
+    assert isinstance(scatter, DiagonalScatter | LowRankScatter)
     return replace(scatter, values=scatter.values[:, index])
 
 

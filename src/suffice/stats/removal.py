@@ -10,7 +10,7 @@ from typing import Any
 from .._arrays import Codes, NDArray, np
 from ..errors import SufficeError
 from ._downdate import MEAN_ROUNDING
-from .gaussian import GaussianStats, ThinScatter
+from .gaussian import GaussianStats, LowRankScatter
 from .mixture import MixtureStats
 from .patterns import PatternStats
 from .statistic import Statistic
@@ -48,7 +48,7 @@ def keeps_digits(whole: Any, less: Any) -> Flags:
             number = np.flatnonzero(np.isin(present, there))  # of classes that lost all such rows nothing is left
             found[there] &= digits_left(own.regroup(_numbers(number, len(present)), len(number)), left)[0]
         return found
-    if isinstance(whole, GaussianStats) and not isinstance(whole.scatter, ThinScatter):
+    if isinstance(whole, GaussianStats) and not isinstance(whole.scatter, LowRankScatter):
         return digits_left(whole, less)[0] | ~whole.column_weight().any(axis=1)
     return np.ones(len(whole.column_weight()), dtype=bool)  # counts, and rows kept as they are
 

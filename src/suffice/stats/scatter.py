@@ -1,7 +1,7 @@
 """The forms a centred, unnormalised scatter Σ w (x − mean)(x − mean)ᵀ can take; each keeps only what is asked of it.
 
 `FullScatter` (k, d, d) per class, `PooledScatter` (d, d) summed over classes, `DiagonalScatter` (k, d) per class and
-column, `ThinScatter` the centred rows themselves, for tables with more columns than rows, where d × d must not exist.
+column, `LowRankScatter` the centred rows themselves: with more columns than rows, d × d must not exist.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class DiagonalScatter(Scatter):
 
 
 @dataclass(frozen=True, slots=True)
-class ThinScatter(Scatter):
+class LowRankScatter(Scatter):
     """The rows themselves, centred by class and multiplied by the root of their weight, and the class of each.
 
     It serves tables wider than long: r × d numbers instead of d × d. Merging moves both sides to the joint means and
@@ -287,5 +287,5 @@ class ThinScatter(Scatter):
 
 
 FORMS: dict[str, type[Scatter]] = {
-    form.name: form for form in (FullScatter, PooledScatter, DiagonalScatter, ThinScatter)
+    form.name: form for form in (FullScatter, PooledScatter, DiagonalScatter, LowRankScatter)
 }

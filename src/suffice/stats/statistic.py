@@ -14,7 +14,7 @@ from ._checks import Stored
 
 Fields = dict[str, Stored]  # what a file holds of a statistic: named arrays
 Plain = dict[str, Any]  # and values of JSON, whose types are judged where they are read
-Beside = tuple[Fields, Plain]
+AuxArrays = tuple[Fields, Plain]
 
 
 def written_alike(mine: tuple[Fields, Plain], theirs: tuple[Fields, Plain]) -> bool:

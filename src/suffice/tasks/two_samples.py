@@ -29,7 +29,7 @@ FAINT = 1e-4  # by how much priors count beside what mean posteriors tell of cla
 LARGEST_P = 0.95  # a p-value above tells no more against a difference than this
 
 
-class Apart(NamedTuple):
+class TwoSampleTest(NamedTuple):
     """How far the mean scores (q,) of two samples are apart, its covariance (q, q) if rows were dealt out, and sizes.
 
     `rare` (q,) is how many rows of the smaller sample are expected to have another score than the commonest. `free` are
@@ -61,7 +61,7 @@ def rank_scores(values: Array, weight: Array) -> Array:
     return np.column_stack([t, 1.5 * t**2 - 0.5])
 
 
-def compare_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> Apart | None:
+def compare_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> TwoSampleTest | None:
     """Return how far apart the mean scores of rows (n, q) are, of those that are `new` (n,) and of the others.
 
     The covariance is that of all deals of the rows to the two samples: S (1/n + 1/m), S the covariance of all scores
@@ -77,7 +77,7 @@ def compare_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> Apar
         return None
     first, second = weight[new] @ away[new] / n, weight[~new] @ away[~new] / m
     rare = min(n, m) * _uncommon(scores, weight)
-    return Apart(first - second, spread * (1.0 / n + 1.0 / m), rare, n + m - 1.0, n * m / (n + m))
+    return TwoSampleTest(first - second, spread * (1.0 / n + 1.0 / m), rare, n + m - 1.0, n * m / (n + m))
 
 
 def _uncommon(scores: Array, weight: Array) -> Array:
@@ -86,7 +86,7 @@ def _uncommon(scores: Array, weight: Array) -> Array:
     return np.asarray(1.0 - np.array(most) / float(weight.sum()))
 
 
-def p_of(apart: Apart) -> float:
+def p_of(apart: TwoSampleTest) -> float:
     """Return the p-value of a difference D with covariance C: Q = Dᵀ C⁻¹ D, by the law of Q over its largest value.
 
     Q / (n + m − 1) is the squared multiple correlation of the sample with the scores, whose law is about
@@ -101,7 +101,7 @@ def p_of(apart: Apart) -> float:
     return float(betainc(0.5 * rest, 0.5 * rank, max(1.0 - q / apart.free, 0.0)))
 
 
-def p_of_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> tuple[float, Apart | None]:
+def p_of_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> tuple[float, TwoSampleTest | None]:
     """Return the p-value that `new` rows and the others have the same mean scores (n, q), and how far these are apart.
 
     Where one sample expects fewer than five rows beside the commonest score, rows are dealt out to the samples 2,000
@@ -165,11 +165,11 @@ def _deals(margin: Array, n: int) -> Codes:
     return rng.multivariate_hypergeometric(margin.astype(np.int64), n, deals, method="marginals")
 
 
-def together(parts: Sequence[Apart]) -> Apart:
+def together(parts: Sequence[TwoSampleTest]) -> TwoSampleTest:
     """Return the difference that several strata agree on, each weighed by how much it knows (Mantel & Haenszel)."""
     difference = sum((own.share * own.difference for own in parts), np.zeros(len(parts[0].difference)))
     covariance = sum((own.share**2 * own.covariance for own in parts), np.zeros_like(parts[0].covariance))
-    return Apart(
+    return TwoSampleTest(
         np.asarray(difference),
         np.asarray(covariance),
         np.sum([own.rare for own in parts], axis=0),
@@ -319,7 +319,7 @@ def holm(p_values: Array) -> Array:
     return out
 
 
-def left_over(scores: Array, posterior: Array, codes: Codes, weight: Array, priors: Array) -> Apart | None:
+def left_over(scores: Array, posterior: Array, codes: Codes, weight: Array, priors: Array) -> TwoSampleTest | None:
     """Return how far new rows are from old ones apart from what other shares of the classes explain.
 
     `scores` (n, q) and `posterior` (n, k) are of old rows, of the classes `codes` (n,), and of new ones, whose code is
@@ -348,7 +348,7 @@ def left_over(scores: Array, posterior: Array, codes: Codes, weight: Array, prio
         return None
     difference = weight[new] @ away[new] / n
     rare = min(n, known) * _uncommon(scores, weight)
-    return Apart(difference, spread * (1.0 / n + 1.0 / known), rare, n + known - 1.0, n * known / (n + known))
+    return TwoSampleTest(difference, spread * (1.0 / n + 1.0 / known), rare, n + known - 1.0, n * known / (n + known))
 
 
 def _shares(of_class: Array, found: Array, priors: Array) -> Array:

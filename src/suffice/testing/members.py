@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
 from ..automatic.choose import best_of
-from ..automatic.columns import FrozenColumns, Reading
-from ..automatic.judge import Judge
-from ..automatic.member import Known, Member
+from ..automatic.columns import BinnedRows, FrozenColumns
+from ..automatic.judge import HoldoutScorer
+from ..automatic.member import Member, TrainingStats
 from ..automatic.member_family import MemberFamily
 from ..automatic.mixed_rows import MISSING
 from ..automatic.part import Part
@@ -56,7 +56,7 @@ class MemberCase:
 
     member: type[Member]
     rows: TableRows
-    reading: Reading
+    reading: BinnedRows
     codes: Codes
     weight: Array
     k: int
@@ -85,13 +85,13 @@ class MemberCase:
         assert self.member.statistic is not None
         return self.member.statistic.summarize(self.reading[index], self.codes[index], self.k, self.weight[index])
 
-    def known(self, index: Codes) -> Known:
+    def known(self, index: Codes) -> TrainingStats:
         """Return what members are made of, of some of the rows."""
         codes, weight = self.codes[index], self.weight[index]
         parts = {} if self.member.statistic is None else {self.member.statistic.name: self.part(index)}
         counts = CategoricalStats.summarize(self.rows[index].coded, codes, self.k, weight).counts
         total = np.bincount(codes, weights=weight, minlength=self.k).astype(np.float64)
-        return Known(self.reading.columns, parts, tuple(counts), total)
+        return TrainingStats(self.reading.columns, parts, tuple(counts), total)
 
     def chosen(self, index: Codes | None = None) -> tuple[list[tuple[Member, Array]], Sample]:
         """Return the members chosen on some of the rows with their left-out scores, and these rows."""
@@ -99,7 +99,7 @@ class MemberCase:
         weight, known = self.weight[some], self.known(some)
         sample = Sample(self.reading[some], self.codes[some], weight, weight, weight, weight)
         left = without_each(known.weight, sample.codes, sample.removed)
-        judge = Judge(sample.codes, left, sample.weight, sample.single)
+        judge = HoldoutScorer(sample.codes, left, sample.weight, sample.single)
         found = [(own.member, own.left_out_scores) for own in best_of(self.member, known, sample, judge)]
         assert found, "there are no candidates for these columns"
         return found, sample

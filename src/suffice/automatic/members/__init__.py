@@ -6,11 +6,11 @@ from ..leaves import LeafSums
 from ..member import Member
 from ..part import Part
 from .boosted import BoostedMember
-from .dependence import DependenceMember
+from .dependence import AodeMember
 from .forest import ForestMember
 from .gaussian import GaussianMember
 from .independent import IndependentMember
-from .joined import JoinedMember
+from .joined import SemiSupervisedGaussian
 from .levels import LevelMember
 from .splines import SplineMember
 from .subclasses import SubclassMember
@@ -21,14 +21,14 @@ MEMBERS: tuple[type[Member], ...] = (
     IndependentMember,
     SplineMember,
     LevelMember,
-    DependenceMember,
+    AodeMember,
     SubclassMember,
     ForestMember,
     BoostedMember,
 )
 
 # Those that rows without a label join, tried beside the others where there are such rows.
-UNLABELLED_MEMBERS: tuple[type[Member], ...] = (JoinedMember,)
+UNLABELLED_MEMBERS: tuple[type[Member], ...] = (SemiSupervisedGaussian,)
 
 # Statistics, each once however many members it serves.
 PARTS: tuple[type[Part], ...] = (

@@ -20,8 +20,8 @@ from ...stats._checks import grouped
 from ...stats.statistic import Fields
 from ..folds import dealt
 from ..grown import read_trees, written_trees
-from ..judge import Judge
-from ..member import Begun, Candidate, Chosen, Known, Setting
+from ..judge import HoldoutScorer
+from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
 from ..mixed_rows import Hidden
 from ..sample import Sample, SomeRows
 from .forest import TreeMember
@@ -62,12 +62,12 @@ class BoostedMember(TreeMember):
     name: str = "boosted trees"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield the trees boosted by folds; none where the rows are too few for a forest, or that is too much work."""
         return cls.begin(known, sample)(judge)
 
     @classmethod
-    def begin(cls, known: Known, sample: Sample) -> Begun:
+    def begin(cls, known: TrainingStats, sample: Sample) -> Begun:
         """Return what yields them to a judge, trees of the first fold looked at already."""
         if known.columns.forest is None or _work(known) > MOST_WORK:
             return lambda judge: iter(())
@@ -75,7 +75,9 @@ class BoostedMember(TreeMember):
         return lambda judge: iter(()) if first is None else cls._candidates(known, sample, first, judge)
 
     @classmethod
-    def _candidates(cls, known: Known, sample: Sample, first: _First, judge: Judge) -> Iterator[Candidate]:
+    def _candidates(
+        cls, known: TrainingStats, sample: Sample, first: _First, judge: HoldoutScorer
+    ) -> Iterator[Candidate]:
         asked = min(MOST_GAIN, GAIN * max(1.0, _work(known) / MUCH_WORK))
         boosted = _boosted(first, judge, asked)
         if boosted is None:
@@ -84,7 +86,9 @@ class BoostedMember(TreeMember):
         yield Candidate((own,), own.folds.left_out(sample), judge, again=own.folds.scores)
 
     @classmethod
-    def _of(cls, known: Known, sample: Sample, grown: TreeScores, without: Sequence[TreeScores], rounds: int) -> Self:
+    def _of(
+        cls, known: TrainingStats, sample: Sample, grown: TreeScores, without: Sequence[TreeScores], rounds: int
+    ) -> Self:
         """Return the member of trees grown on all rows, and of those grown without each fold.
 
         Classes of fewer rows than folds have a score that no cell changes, the log of their share.
@@ -104,7 +108,9 @@ class BoostedMember(TreeMember):
         return cls(known.columns.forest, replace(grown, values=values, base=base), rounds, grown, folds)
 
     @classmethod
-    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+    def chosen(
+        cls, kind: str, detail: str, setting: Setting, known: TrainingStats, sample: Sample, kept: Fields
+    ) -> Chosen:
         frozen, p = known.columns.forest, len(_present(sample, known.k))
         if frozen is None or p < 2:
             raise ValueError("trees of a model without any")
@@ -127,7 +133,7 @@ class BoostedMember(TreeMember):
         return 1 <= setting["rounds"] <= ROUNDS[-1]
 
     @classmethod
-    def spared(cls, known: Known) -> tuple[Note, ...]:
+    def spared(cls, known: TrainingStats) -> tuple[Note, ...]:
         if known.columns.forest is None or _work(known) <= MOST_WORK:
             return ()
         what = "boosted trees are left out"
@@ -149,7 +155,7 @@ def _unseen(sample: Sample, place: Codes) -> Unseen:
     return tuple(sample.unseen_among(place != v) for v in range(FOLDS + 1))
 
 
-def _work(known: Known) -> float:
+def _work(known: TrainingStats) -> float:
     """Return how many cells are added up for fifty rounds of all folds, of at most as many rows as are kept."""
     return (
         min(float(known.weight.sum()), MOST_ROWS)
@@ -240,7 +246,7 @@ class _First:
         look.grow(LOOK)
         return cls(rows, look)
 
-    def fold(self, judge: Judge, asked: float) -> _Growing | None:
+    def fold(self, judge: HoldoutScorer, asked: float) -> _Growing | None:
         """Return the first fold's trees; None where they gain less than is `asked`, or a look promises far less.
 
         A look at trees that are worth it told of more than a third of what they gained, on 41 tables.
@@ -251,7 +257,7 @@ class _First:
         return fold if fold.grow_on(judge, asked) else None
 
 
-def _boosted(first: _First, judge: Judge, asked: float) -> tuple[TreeScores, list[TreeScores], int] | None:
+def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeScores, list[TreeScores], int] | None:
     """Return trees grown on all rows, those grown without each fold, and after how many rounds.
 
     None where the trees of the first fold gain less than is `asked` beside the best member before, which the `judge`
@@ -326,7 +332,7 @@ class _Growing:
             self.losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
             self._least = scores if self.losses[-1] == min(self.losses) else self._least
 
-    def grow_on(self, judge: Judge, asked: float) -> bool:
+    def grow_on(self, judge: HoldoutScorer, asked: float) -> bool:
         """Boost until more rounds bring nothing.
 
         Return whether they take away as much as is `asked` of what the best member of a `judge` of all rows loses.
@@ -339,7 +345,7 @@ class _Growing:
                 break
         return True
 
-    def gain(self, judge: Judge) -> float:
+    def gain(self, judge: HoldoutScorer) -> float:
         """Return which share of what the best member of a `judge` of all rows loses the best round takes away."""
         return _gain(judge[self._judges], self.rows, self._least)
 
@@ -349,7 +355,7 @@ class _Growing:
         return _Fold(self._boosting, self.out, np.array(self.losses))
 
 
-def _gain(judge: Judge, rows: _Rows, scores: Array) -> float:
+def _gain(judge: HoldoutScorer, rows: _Rows, scores: Array) -> float:
     """Return which share of what the best member loses goes away by as much of other log posteriors (n, k) as is best.
 
     The `judge` is of the same rows; where there is no member before, all goes away.

@@ -18,14 +18,14 @@ from typing import ClassVar
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ...densities import Density
 from ...export.program import Pairs, Term
-from ...loops.columns import count_pairs
+from ...kernels.columns import count_pairs
 from ...notes import Kind, Note
 from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
-from ..columns import BINS, FrozenColumns, Reading
+from ..columns import BINS, BinnedRows, FrozenColumns
 from ..inputs import Inputs
-from ..judge import Judge
-from ..member import Candidate, Known, Member, Setting, gathered
+from ..judge import HoldoutScorer
+from ..member import Candidate, Member, Setting, TrainingStats, gathered
 from ..part import Counts, Part
 from ..sample import Sample
 
@@ -226,7 +226,7 @@ class PairCounts(Counts):
         return {bins: (k, size, size) for bins, size in sizes.items() if counts_pairs(k, size)}
 
     @classmethod
-    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+    def count(cls, entry: int, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Array:
         levels = reading.columns.binned(entry, reading)  # not kept: no other statistic reads them
         return count_pairs(levels, reading.columns.bin_starts(entry)[-1], codes, k, weight)
 
@@ -250,7 +250,7 @@ def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class DependenceMember(Member):
+class AodeMember(Member):
     """Averaged one-dependence estimators on numbers cut into so many `bins`, and categories."""
 
     kinds: ClassVar[tuple[str, ...]] = ("one-dependence",)
@@ -263,7 +263,7 @@ class DependenceMember(Member):
     name: str = "one-dependence"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield every number of bins whose pairs are counted, and every strength."""
         step = step_of_rows(len(sample), known.k, known.columns.d)
         some, inner = sample[::step], judge[::step]
@@ -275,7 +275,7 @@ class DependenceMember(Member):
                 yield Candidate((own,), own.left_out(some), inner, final)
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> DependenceMember:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> AodeMember:
         bins = int(setting["bins"])
         if bins not in known.part(PairCounts).counts:
             raise ValueError("pairs that are not counted")
@@ -293,7 +293,7 @@ class DependenceMember(Member):
         return costs
 
     @classmethod
-    def spared(cls, known: Known) -> tuple[Note, ...]:
+    def spared(cls, known: TrainingStats) -> tuple[Note, ...]:
         counted = known.part(PairCounts).counts
         left_out = [bins for bins in possible_bins(known.columns) if bins not in counted]
         if not left_out:
@@ -308,7 +308,7 @@ class DependenceMember(Member):
         """The number of bins and the strength t."""
         return {"bins": self.bins, "strength": self.model.strength}
 
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         return self.model.scores(reading.binned(self.bins))
 
     def left_out(self, sample: Sample) -> Array:
@@ -319,7 +319,7 @@ class DependenceMember(Member):
         tables, model = (np.stack(alone), np.stack(given)), self.model
         yield Pairs(*inputs.bins(self.bins), model.starts[:-1], *tables, model.pairs, model.strength), weight
 
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values: a missing column is no parent and no child."""
         levels = reading.binned(self.bins)
         found = explain_block(_ByColumn(self.model), tuple(levels.T), orders, errors)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar
 from ..._arrays import Array, NDArray, np
 from ...export.program import Term
 from ...forest import FrozenForest, TreeScores
-from ..columns import Reading
+from ..columns import BinnedRows
 from ..inputs import Inputs
-from ..judge import Judge
+from ..judge import HoldoutScorer
 from ..leaves import LeafWeights
-from ..member import Candidate, Known, Member, Setting
+from ..member import Candidate, Member, Setting, TrainingStats
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
@@ -41,13 +41,13 @@ class TreeMember(Member):
         @property
         def trees(self) -> TreeScores: ...
 
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         return self.trees.scores(reading.forest.cells)
 
     def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
         yield inputs.trees(self.trees, self.frozen.cells), weight
 
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values of the sums over leaves, as a log scales them if there is one."""
         found = centred(self.trees.contributions(reading.forest.cells))
         return found, np.zeros_like(found)
@@ -71,7 +71,7 @@ class ForestMember(TreeMember):
     name: str = "forest"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield every strength; none where the rows were too few for trees."""
         part, frozen = known.part(LeafWeights), known.columns.forest
         if frozen is None or not part.counts:
@@ -81,7 +81,7 @@ class ForestMember(TreeMember):
             yield Candidate((member,), scores, judge)
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> ForestMember:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> ForestMember:
         part, frozen = known.part(LeafWeights), known.columns.forest
         if frozen is None or not part.counts:
             raise ValueError("a forest of a model without any")

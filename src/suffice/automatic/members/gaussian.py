@@ -11,18 +11,18 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np, pattern_groups
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.pencil import LeftOut
+from ...leave_one_out.generalized_eigen import LeftOut
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
-from ..columns import FrozenColumns, Reading
+from ..columns import BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
 from ..inputs import Inputs
-from ..judge import Judge
-from ..member import Candidate, Chosen, Known, Member, Setting, gathered
+from ..judge import HoldoutScorer
+from ..member import Candidate, Chosen, Member, Setting, TrainingStats, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
@@ -73,7 +73,7 @@ class GaussianPart(Part):
         return {}
 
     @classmethod
-    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
+    def summarize(cls, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
         return cls({version: summarize_block(version, reading, codes, k, weight) for version in reading.columns.kinds})
 
     @classmethod
@@ -126,13 +126,13 @@ class BlockMember(Member):
     def density(self) -> MultivariateT:
         """The predictive densities of new rows."""
 
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         return self.density.log_density(reading.gaussian(self.version))
 
     def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
         yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
 
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values of the marginal densities; those of directions are shared out among their columns."""
         columns = self.columns_read
         found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
@@ -160,7 +160,7 @@ class GaussianMember(BlockMember):
     sphere: float
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield every (a, γ) of every version; those of one shared covariance, a = ∞, are a member of their own too.
 
         Settings are compared on complete rows, or on all with missing cells filled; then these are integrated out.
@@ -190,12 +190,12 @@ class GaussianMember(BlockMember):
                 yield Candidate(tuple(own), scores, inner, final, None if again is None else again.at(strength, sphere))
 
     @classmethod
-    def takes_long(cls, known: Known, rows: int) -> bool:
+    def takes_long(cls, known: TrainingStats, rows: int) -> bool:
         width = max((known.columns.width(version) for version in known.columns.kinds), default=0)
         return float(rows) * known.k * width**2 > MOST_COMPARED
 
     @classmethod
-    def _is_hopeless(cls, version: str, known: Known, sample: Sample, judge: Judge) -> bool:
+    def _is_hopeless(cls, version: str, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> bool:
         """Whether no setting of a few, looked at on some rows, comes anywhere near the best of the other members.
 
         Where labels helped to complete cells they may look better than they are, which hides no good member.
@@ -208,14 +208,14 @@ class GaussianMember(BlockMember):
         return all(judge[index[few]].is_hopeless(scores) for _, _, scores in path)
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> GaussianMember:
         """Return the member of this version (`detail`) at this setting."""
         prior = known.part(GaussianPart).classes(detail)
         name = f"{kind}, {detail}"
         return cls(name, detail, known.columns, prior, setting["strength"], setting["sphere"])
 
     @classmethod
-    def _is_folded(cls, version: str, known: Known) -> bool:
+    def _is_folded(cls, version: str, known: TrainingStats) -> bool:
         """Whether rows are judged by folds: where labels helped to complete them, or leaving each takes too long."""
         columns, factored = known.columns, float(known.weight.sum()) * known.k * known.columns.width(version) ** 3
         if bool(known.part(GaussianPart).versions[version].incomplete) or version in columns.basis:
@@ -223,7 +223,9 @@ class GaussianMember(BlockMember):
         return version in columns.guess and factored > MOST_FACTORED
 
     @classmethod
-    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+    def chosen(
+        cls, kind: str, detail: str, setting: Setting, known: TrainingStats, sample: Sample, kept: Fields
+    ) -> Chosen:
         own = cls.bind(kind, detail, setting, known)
         if not cls._is_folded(detail, known):
             return Chosen(own, partial(own.left_out, sample))

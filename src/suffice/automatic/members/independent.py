@@ -16,14 +16,14 @@ from typing import ClassVar
 from ..._arrays import Array, np
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.pencil import LeftOut
+from ...leave_one_out.generalized_eigen import LeftOut
 from ...leave_one_out.wishart import SPHERES, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ..budget import Cost, Sizes, step_of_rows
-from ..columns import RAW, FrozenColumns, Reading
+from ..columns import RAW, BinnedRows, FrozenColumns
 from ..inputs import Inputs
-from ..judge import Judge
-from ..member import Candidate, Known, Member, Setting, total, totals
+from ..judge import HoldoutScorer
+from ..member import Candidate, Member, Setting, TrainingStats, total, totals
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
@@ -52,7 +52,7 @@ class IndependentMember(Member):
     rival: str = f"{OWN}, {RAW}"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield every strength; none where the block has been filled, or is of directions, which are not independent.
 
         They are compared on some of the rows where there are many.
@@ -69,7 +69,7 @@ class IndependentMember(Member):
             yield Candidate((own,), scores, inner, partial(own.left_out, sample))
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> IndependentMember:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> IndependentMember:
         """Return the member at this setting."""
         return cls(known.columns, by_column(known.part(GaussianPart).versions[RAW]), setting["strength"])
 
@@ -94,7 +94,7 @@ class IndependentMember(Member):
         """The predictive density of new rows by column."""
         return tuple(own.density(self.strength, SPHERE) for own in self.prior)
 
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         return total(self._columns(reading))
 
     def left_out(self, sample: Sample) -> Array:
@@ -108,7 +108,7 @@ class IndependentMember(Member):
     def left_out_columns(self, sample: Sample) -> Iterator[Array]:
         return (scores for (scores,) in _left_out(self.prior, sample, (self.strength,)))
 
-    def place_of(self, column: int, reading: Reading) -> int:
+    def place_of(self, column: int, reading: BinnedRows) -> int:
         """Return the number among all columns of the one behind a column of the Gaussian block."""
         columns = self.columns_read
         return int(columns.owners[columns.used[RAW]][column])
@@ -117,7 +117,7 @@ class IndependentMember(Member):
         cells = sample.rows.gaussian_without(RAW, hidden)
         return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,), cells))
 
-    def _columns(self, reading: Reading) -> Iterator[Array]:
+    def _columns(self, reading: BinnedRows) -> Iterator[Array]:
         cells = reading.gaussian(RAW)
         return (density.log_density(cells[:, [j]]) for j, density in enumerate(self.densities))
 
@@ -125,7 +125,7 @@ class IndependentMember(Member):
         for density, cell in zip(self.densities, inputs.gaussian(RAW), strict=True):
             yield inputs.normal(density, (cell,)), weight
 
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return the columns' scores: exact; those of a category's indicators together."""
         columns = self.columns_read
         owners = columns.owners[columns.used[RAW]]

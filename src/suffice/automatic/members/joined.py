@@ -22,8 +22,8 @@ from ...stats.statistic import Fields
 from ..columns import FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FOLDS, dealt
-from ..judge import Judge
-from ..member import Candidate, Chosen, Known, Setting
+from ..judge import HoldoutScorer
+from ..member import Candidate, Chosen, Setting, TrainingStats
 from ..sample import Sample
 from .gaussian import BlockMember
 
@@ -71,7 +71,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class JoinedMember(BlockMember):
+class SemiSupervisedGaussian(BlockMember):
     """One setting: `strength` a and `sphere` γ, see `leave_one_out.wishart`; `share` is that of unlabelled rows."""
 
     kinds: ClassVar[tuple[str, ...]] = (JOINED,)
@@ -88,7 +88,7 @@ class JoinedMember(BlockMember):
     share: float
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield a setting of every version of the block, chosen in folds; none where there are no such rows."""
         for version in known.columns.kinds:
             rows = rows_of(version, known, sample)
@@ -97,7 +97,9 @@ class JoinedMember(BlockMember):
                 yield Candidate((cls(f"{JOINED}, {version}", version, known.columns, rows, *setting),), scores, judge)
 
     @classmethod
-    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+    def chosen(
+        cls, kind: str, detail: str, setting: Setting, known: TrainingStats, sample: Sample, kept: Fields
+    ) -> Chosen:
         rows = None
         if detail in known.columns.kinds and known.unlabelled is not None:
             rows = rows_of(detail, known, sample)
@@ -117,7 +119,7 @@ class JoinedMember(BlockMember):
         return setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0 and setting["share"] in SHARES
 
     @classmethod
-    def spared(cls, known: Known) -> tuple[Note, ...]:
+    def spared(cls, known: TrainingStats) -> tuple[Note, ...]:
         """Return what is to be said where the rows would have taken too much."""
         assert known.unlabelled is not None
         what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
@@ -138,7 +140,9 @@ class JoinedMember(BlockMember):
         return self.scores(sample.rows)
 
 
-def choose_setting(rows: Rows, cells: Array, place: Codes, judge: Judge) -> tuple[tuple[float, float, float], Array]:
+def choose_setting(
+    rows: Rows, cells: Array, place: Codes, judge: HoldoutScorer
+) -> tuple[tuple[float, float, float], Array]:
     """Return (a, γ, share) and log densities (n, k) of the rows `cells` (n, p), each by EM without its fold `place`.
 
     Of the settings that lose no more than the best, but for chance, the one whose densities differ least between the
@@ -169,7 +173,7 @@ def scores_by_folds(rows: Rows, cells: Array, place: Codes, setting: tuple[float
     return scores
 
 
-def rows_of(version: str, known: Known, sample: Sample) -> Rows | None:
+def rows_of(version: str, known: TrainingStats, sample: Sample) -> Rows | None:
     """Return the rows in one version of the block, missing cells regressed on the others under one Gaussian for all.
 
     Of the unlabelled rows as many as there is time for; None where those are next to none.

@@ -14,10 +14,10 @@ from typing import ClassVar
 from ..._arrays import Array, Codes, np
 from ...export.program import Table, Term
 from ..budget import Cost, Sizes
-from ..columns import Reading
+from ..columns import BinnedRows
 from ..inputs import Inputs
-from ..judge import Judge
-from ..member import Additive, Candidate, Known, Setting, totals
+from ..judge import HoldoutScorer
+from ..member import Additive, Candidate, Setting, TrainingStats, totals
 from ..sample import Sample
 
 STRENGTHS = (0.5, 2.0, 8.0, 32.0)
@@ -75,7 +75,7 @@ class LevelMember(Additive):
     name: str = "categories"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield every strength; none without categories."""
         if not known.categories:
             return
@@ -85,7 +85,7 @@ class LevelMember(Additive):
             yield Candidate((cls(replace(model, strength=t)),), scores, judge)
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> LevelMember:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> LevelMember:
         if not known.categories:
             raise ValueError("categories of a model without any")
         return cls(LevelShares(known.categories, setting["strength"]))
@@ -106,7 +106,7 @@ class LevelMember(Additive):
         """The number of categories."""
         return len(self.model.counts)
 
-    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+    def columns(self, reading: BinnedRows, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield log p(level | k), (n, k), of each category, or of those `wanted`."""
         return self.model.columns(reading.levels, wanted)
 
@@ -123,7 +123,7 @@ class LevelMember(Additive):
         """Return the log shares."""
         return Table(inputs.codes[column], self.model.table(column))
 
-    def place_of(self, column: int, reading: Reading) -> int:
+    def place_of(self, column: int, reading: BinnedRows) -> int:
         """Return the number of a category among all columns: after the numbers."""
         return int(reading.numbers.shape[1]) + column
 

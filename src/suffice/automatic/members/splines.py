@@ -18,14 +18,14 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
-from ...export.program import Hats, Term
-from ...loops.columns import between_knots, spline_ratios
+from ...export.program import PiecewiseLinear, Term
+from ...kernels.columns import between_knots, spline_ratios
 from ..budget import Cost, Sizes, step_of_rows
-from ..columns import INTERVALS, FrozenColumns, Reading
+from ..columns import INTERVALS, BinnedRows, FrozenColumns
 from ..inputs import Inputs
-from ..judge import Judge
+from ..judge import HoldoutScorer
 from ..knots import Splines
-from ..member import Additive, Candidate, Known, Setting, totals
+from ..member import Additive, Candidate, Setting, TrainingStats, totals
 from ..part import Counts, Part
 from ..sample import Sample
 
@@ -73,7 +73,7 @@ class SplineCounts(Counts):
         return {m: (k, columns.splines[m].starts[-1]) for m in INTERVALS} if columns.scores else {}
 
     @classmethod
-    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+    def count(cls, entry: int, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Array:
         return reading.columns.splines[entry].count(reading.numbers, codes, k, weight)
 
 
@@ -91,7 +91,7 @@ class SplineMember(Additive):
     name: str = "hats"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield every number of intervals and strength; on fewer rows where there are very many columns."""
         d = sample.rows.numbers.shape[1]
         if not d:
@@ -107,7 +107,7 @@ class SplineMember(Additive):
                 yield Candidate((member,), scores, inner, final)
 
     @classmethod
-    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> SplineMember:
+    def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> SplineMember:
         m = int(setting["intervals"])
         return cls(m, SplineRatios(known.columns.splines[m], known.part(SplineCounts).counts[m], setting["strength"]))
 
@@ -133,7 +133,7 @@ class SplineMember(Additive):
         """The number of numbers."""
         return len(self.model.splines.knots)
 
-    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+    def columns(self, reading: BinnedRows, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield F (n, k) of each number, or of those `wanted`."""
         return self.model.columns(reading.numbers, wanted)
 
@@ -149,4 +149,4 @@ class SplineMember(Additive):
 
     def lower_column(self, inputs: Inputs, column: int) -> Term:
         """Return the values at the knots."""
-        return Hats(inputs.numbers[column], self.model.splines.knots[column], self.model.table(column))
+        return PiecewiseLinear(inputs.numbers[column], self.model.splines.knots[column], self.model.table(column))

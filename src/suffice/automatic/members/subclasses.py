@@ -20,11 +20,11 @@ from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats
 from ...stats.statistic import Fields
 from ...tasks.explain import explain_block
-from ..columns import SCORES, FrozenColumns, Reading
+from ..columns import SCORES, BinnedRows, FrozenColumns
 from ..completion import fill_blindly
 from ..inputs import Inputs
-from ..judge import Judge
-from ..member import Candidate, Chosen, Known, Member, Setting, gathered
+from ..judge import HoldoutScorer
+from ..member import Candidate, Chosen, Member, Setting, TrainingStats, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample, SomeRows
@@ -107,7 +107,7 @@ def _in_turn(codes: Codes, k: int) -> Codes:
 
 
 def choose_split(
-    rows: Array, codes: Codes, weight: Array, k: int, judge: Judge, place: Codes | None = None
+    rows: Array, codes: Codes, weight: Array, k: int, judge: HoldoutScorer, place: Codes | None = None
 ) -> tuple[int, float, float, Array]:
     """Return the number of parts, a, γ and the left-out log densities (n, k) of least loss, by five folds.
 
@@ -163,7 +163,7 @@ class SubclassMember(Member):
     name: str = "gaussians of parts, scores"
 
     @classmethod
-    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+    def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield the best setting by five folds; none for few rows or numbers.
 
         Missing cells are filled by what the Gaussians of all rows expect.
@@ -179,7 +179,7 @@ class SubclassMember(Member):
         yield Candidate((member,), scores, judge, again=_Again(known, member).scores)
 
     @classmethod
-    def _numbers(cls, known: Known) -> Codes:
+    def _numbers(cls, known: TrainingStats) -> Codes:
         """Return which columns of normal scores are modelled: none for few rows or numbers, or very many."""
         columns, none = known.columns, np.zeros(0, dtype=np.int64)
         numbers = np.flatnonzero(columns.used.get(SCORES, none) < len(columns.scores))
@@ -187,12 +187,16 @@ class SubclassMember(Member):
         return none if few or len(numbers) > MOST_NUMBERS or SCORES in columns.basis else numbers
 
     @classmethod
-    def _of(cls, known: Known, sample: Sample, cells: Array, parts: int, strength: float, sphere: float) -> Self:
+    def _of(
+        cls, known: TrainingStats, sample: Sample, cells: Array, parts: int, strength: float, sphere: float
+    ) -> Self:
         density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
         return cls(known.columns, cls._numbers(known), density, parts, strength, sphere)
 
     @classmethod
-    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+    def chosen(
+        cls, kind: str, detail: str, setting: Setting, known: TrainingStats, sample: Sample, kept: Fields
+    ) -> Chosen:
         numbers = cls._numbers(known)
         if not len(numbers):
             raise ValueError("parts of classes of a model without any")
@@ -211,11 +215,11 @@ class SubclassMember(Member):
         """The number of parts, a and γ."""
         return {"parts": self.parts, "strength": self.strength, "sphere": self.sphere}
 
-    def cells(self, reading: Reading) -> Array:
+    def cells(self, reading: BinnedRows) -> Array:
         """Return the rows as the density reads them."""
         return reading.gaussian(SCORES)[:, self.used]
 
-    def scores(self, reading: Reading) -> Array:
+    def scores(self, reading: BinnedRows) -> Array:
         return self.density.log_density(self.cells(reading))
 
     def left_out(self, sample: Sample) -> Array:
@@ -227,13 +231,13 @@ class SubclassMember(Member):
         parts = inputs.normal(self.density.parts, [cells[int(j)] for j in self.used])
         yield Mixture(parts, tuple(int(c) for c in self.density.owner), np.asarray(self.density.log_share)), weight
 
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values of the marginal densities."""
         found = explain_block(self.density, self.cells(reading), orders, errors)
         return gathered(found, self.columns_read.owners[self.columns_read.used[SCORES]][self.used], reading)
 
 
-def _filled(known: Known, numbers: Codes, sample: Sample) -> Array:
+def _filled(known: TrainingStats, numbers: Codes, sample: Sample) -> Array:
     """Return normal scores of the numbers, missing ones as the Gaussians of all rows expect them."""
     cells = sample.rows.gaussian(SCORES)[:, numbers]
     if np.isnan(cells).any():
@@ -245,7 +249,7 @@ def _filled(known: Known, numbers: Codes, sample: Sample) -> Array:
 class _Again:
     """How rows are scored once more by parts found on other folds, which are found again when first asked for."""
 
-    def __init__(self, known: Known, member: SubclassMember) -> None:
+    def __init__(self, known: TrainingStats, member: SubclassMember) -> None:
         self.known, self.member = known, member
         self._folds: list[SubclassDensity] = []
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Laplace
-from ...densities.usable import FLOOR, ROUNDING
+from ...densities.regularize import FLOOR, ROUNDING
 from ...notes import Kind, Note
 from ...stats import ValueStats
 from .family import Settings

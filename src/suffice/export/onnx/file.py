@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from ..._arrays import Array, np
 from ...errors import ExportError, quoted
 from ...schema import Level
-from ..program import Hats, Program, Stack
+from ..program import PiecewiseLinear, Program, Stack
 from .graph import FLOATS, Exact, Graph, Value
 from .readings import OUTPUTS, Readings, level_texts
 from .terms import Score, hats, term_score
@@ -84,16 +84,16 @@ class _Scores:
         """Return Σ weight × term (n, k), None of none; terms of weight 0 are left out."""
         terms = self.readings.program.terms
         used = [(number, float(w)) for number, w in zip(numbers, weight, strict=True) if w]
-        lines: list[Hats] = []
+        lines: list[PiecewiseLinear] = []
         weights: list[float] = []
         for number, w in used:
             term = terms[number]
-            if isinstance(term, Hats):
+            if isinstance(term, PiecewiseLinear):
                 lines.append(term)
                 weights.append(w)
         total = hats(self.g, self.readings, lines, weights) if lines else None
         for number, w in used:
-            if not isinstance(terms[number], Hats):
+            if not isinstance(terms[number], PiecewiseLinear):
                 part = self.of(number).log
                 part = part if w == 1.0 else part * w
                 total = part if total is None else total + part
@@ -107,7 +107,7 @@ def _joint(g: Graph, scores: _Scores, numbers: tuple[int, ...]) -> Score:
     base = g.filled(0.0, g.size(scores.readings.first(), 0), len(program.classes)) if total is None else total
     order: Value | None = None
     for number in numbers:
-        own = scores.of(number).order if not isinstance(program.terms[number], Hats) else None
+        own = scores.of(number).order if not isinstance(program.terms[number], PiecewiseLinear) else None
         if own is not None:
             order = own if order is None else order + own
     return Score(base + program.log_prior, order)

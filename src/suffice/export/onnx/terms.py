@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..._arrays import Array, gammaln, np
 from ...errors import ExportError
-from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term, TreeSums
+from ..program import Counts, LocationScale, Mixture, Normal, Pairs, PiecewiseLinear, Table, Term, TreeSums
 from .graph import Graph, Value
 from .normal import mixture, normal
 from .readings import Readings
@@ -30,7 +30,7 @@ def term_score(g: Graph, readings: Readings, term: Term) -> Score:
         return _table(g, readings, term)
     if isinstance(term, Counts):
         return _counts(g, readings, term)
-    if isinstance(term, Hats):
+    if isinstance(term, PiecewiseLinear):
         return Score(hats(g, readings, [term], [1.0]))
     if isinstance(term, Pairs):
         return Score(_pairs(g, readings.codes(term.codes), term))
@@ -114,7 +114,7 @@ def _log_factorial(g: Graph, x: Value) -> Value:
     return g.where(g.op("Less", x, float(FACTORIALS)), small, large)
 
 
-def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Sequence[float]) -> Value:
+def hats(g: Graph, readings: Readings, terms: list[PiecewiseLinear], weight: Sequence[float]) -> Value:
     """Return Σ weight × term, (n, k), of piecewise linear terms by one product for all.
 
     Between knots a and b the term is T_a + u (T_b − T_a), u the share of the way; clipped to [0, 1], the u of all
@@ -125,7 +125,7 @@ def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Sequence[float
     return g.bounded(lambda part: _hats(g, terms, weight, part), x, len(terms), 2 * intervals)
 
 
-def _hats(g: Graph, terms: list[Hats], weight: Sequence[float], x: Value) -> Value:
+def _hats(g: Graph, terms: list[PiecewiseLinear], weight: Sequence[float], x: Value) -> Value:
     known = g.cast(g.op("Not", g.op("IsNaN", x)))
     first = np.stack([w * term.values[:, 0] for term, w in zip(terms, weight, strict=True)])
     score = known @ first

@@ -8,7 +8,19 @@ from string import ascii_lowercase, ascii_uppercase
 
 from ..._arrays import Array, np
 from ...errors import ExportError, quoted
-from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Stack, Table, Term, TreeSums
+from ..program import (
+    Counts,
+    LocationScale,
+    Mixture,
+    Normal,
+    Pairs,
+    PiecewiseLinear,
+    Program,
+    Stack,
+    Table,
+    Term,
+    TreeSums,
+)
 from .cells import Cells
 from .language import CONTROL, Language, case, number, total
 from .normal import Normals, entries, readings_that_miss
@@ -193,7 +205,7 @@ class _Query:
             return counts(term, c, self.cells)
         if isinstance(term, LocationScale):
             return location_scale(term, c, self.cells, self.language)
-        assert isinstance(term, Hats)
+        assert isinstance(term, PiecewiseLinear)
         return hats(term, c, self.cells)
 
     def _order(self, term: Term, c: int) -> str:
@@ -313,4 +325,4 @@ def _inputs(term: Term, cells: Cells) -> Iterator[str]:
     if isinstance(term, Table | Pairs | TreeSums):
         yield from (cells.code(i) for i in ([term.code] if isinstance(term, Table) else term.codes))
     else:
-        yield from (cells.reading(i) for i in ([term.reading] if isinstance(term, Hats) else term.readings))
+        yield from (cells.reading(i) for i in ([term.reading] if isinstance(term, PiecewiseLinear) else term.readings))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._arrays import Array, gammaln, np
-from ..program import Counts, Hats, LocationScale, Mixture, Pairs, Table
+from ..program import Counts, LocationScale, Mixture, Pairs, PiecewiseLinear, Table
 from .cells import Cells
 from .language import Language, number, piecewise, switch, total, where_known
 from .normal import Normals
@@ -86,7 +86,7 @@ def location_scale(term: LocationScale, c: int, cells: Cells, language: Language
     return total(parts)
 
 
-def hats(term: Hats, c: int, cells: Cells) -> str:
+def hats(term: PiecewiseLinear, c: int, cells: Cells) -> str:
     """Return a piecewise linear function of one reading in class c."""
     x, knots, values = cells.reading(term.reading), term.knots, term.values[c]
     if len(knots) == 1:

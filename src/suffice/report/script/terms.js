@@ -172,7 +172,7 @@ const isSeen = (x) => x.map((value, j) => (value === null ? -1 : j)).filter((j) 
 // where that has no closed form. Places that read the same column move together.
 function makeTerm(program, term) {
   return { Normal: normalTerm, Mixture: normalTerm, LocationScale: locationTerm, Table: tableTerm, Counts: countsTerm,
-    Hats: hatsTerm, Pairs: pairsTerm, TreeSums: treesTerm }[term.kind](program, term);
+    PiecewiseLinear: piecewiseTerm, Pairs: pairsTerm, TreeSums: treesTerm }[term.kind](program, term);
 }
 
 function readingsOf(program, indices) {
@@ -253,7 +253,7 @@ function countsTerm(program, term) {
   return additive(made);
 }
 
-function hatsTerm(program, term) {
+function piecewiseTerm(program, term) {
   const made = { ...readingsOf(program, [term.reading]), kind: "hats", k: program.classes.length, term };
   const last = term.knots.length - 1;
   made.each = ([x]) => {

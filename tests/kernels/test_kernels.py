@@ -1,4 +1,4 @@
-"""Compiled loops answer what NumPy does, bit for bit; what does not fit together is refused before it is read."""
+"""Compiled kernels answer what NumPy does, bit for bit; what does not fit together is refused before it is read."""
 
 import shutil
 from pathlib import Path
@@ -18,13 +18,13 @@ from suffice.automatic.mixed_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
 from suffice.forest.sums import scores_of
 from suffice.forest.trees import drawn
-from suffice.loops import columns as of_columns, library as of_library
-from suffice.loops.columns import Knots, count_pairs
-from suffice.loops.library import FUNCTIONS
+from suffice.kernels import columns as of_columns, library as of_library
+from suffice.kernels.columns import Knots, count_pairs
+from suffice.kernels.library import FUNCTIONS
 from suffice.stats.counts import CodedColumns
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(ROOT.joinpath("src/suffice/loops").glob("*.[ch]"))
+SOURCES = sorted(ROOT.joinpath("src/suffice/kernels").glob("*.[ch]"))
 
 
 # ── trees ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -305,7 +305,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_library_that_cannot_be_used_is_refused(folder):
     """None there, no library at all, and one of another version of its source."""
-    made = next(ROOT.joinpath("src/suffice/loops").glob("_loops.*"))
+    made = next(ROOT.joinpath("src/suffice/kernels").glob("_kernels.*"))
     with pytest.raises(ImportError, match=r"is missing .*Next: pip install"):
         of_library.library()
     (folder / made.name).write_bytes(b"no library")

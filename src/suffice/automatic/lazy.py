@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Later(Generic[T]):
+class Lazy(Generic[T]):
     """A value made by the first call, while others wait for it; what it is made of is let go then. Copies hold it."""
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -24,18 +24,18 @@ class Later(Generic[T]):
                 self._make = None
         return self._made[0]
 
-    def __reduce__(self) -> tuple[Callable[[T], Later[T]], tuple[T]]:
+    def __reduce__(self) -> tuple[Callable[[T], Lazy[T]], tuple[T]]:
         return _known, (self(),)
 
 
-def _known(value: T) -> Later[T]:
-    return Later(lambda: value)
+def _known(value: T) -> Lazy[T]:
+    return Lazy(lambda: value)
 
 
-class PartlyLater(Mapping[str, T]):
+class PartlyLazy(Mapping[str, T]):
     """Values by name, of which some are there, and each other is made, with those made together, when asked for."""
 
-    def __init__(self, now: Mapping[str, T], later: Mapping[str, Later[Mapping[str, T]]], names: Sequence[str]) -> None:
+    def __init__(self, now: Mapping[str, T], later: Mapping[str, Lazy[Mapping[str, T]]], names: Sequence[str]) -> None:
         self._now, self._later, self._names = now, later, tuple(names)
 
     def __getitem__(self, name: str) -> T:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Gaussian, Spherical
-from ..densities.usable import FLOOR, ROUNDING
+from ..densities.regularize import FLOOR, ROUNDING
 from ..estimate import Settings
 from ..estimate.shrinkage import Shrinkage
 from ..stats import GaussianStats

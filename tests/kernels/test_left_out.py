@@ -1,13 +1,13 @@
-"""Rows left out by compiled loops and by NumPy: the same bits; what does not fit together is refused unread."""
+"""Rows left out by compiled kernels and by NumPy: the same bits; what does not fit together is refused unread."""
 
 import in_numpy
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from suffice.leave_one_out.pencil import LeftOut
+from suffice.kernels.left_out import Leaving
+from suffice.leave_one_out.generalized_eigen import LeftOut
 from suffice.leave_one_out.wishart import WishartClasses
-from suffice.loops.left_out import Leaving
 from suffice.stats import FullScatter, GaussianStats
 
 

@@ -1,4 +1,4 @@
-"""Trees as the compiled loops grow them."""
+"""Trees as the compiled kernels grow them."""
 
 from __future__ import annotations
 

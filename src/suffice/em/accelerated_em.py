@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .regression import mend
+from .regression import nearest_spd
 from .step import Point
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
@@ -247,7 +247,7 @@ def _advance(problem: Problem, state: _State, memory: int) -> None:
     if prolonged.any():
         target = np.where(prolonged[:, None], _prolong(state), target)
     eager = (combined | prolonged) & (len(state.turns) > 0)
-    outside = eager & mend(_unpack(target, state.unit).covariance)[1]
+    outside = eager & nearest_spd(_unpack(target, state.unit).covariance)[1]
     target[outside] = state.ahead[outside]
     likelihood, point, mended = problem.step(_unpack(target, state.unit))
     ahead = _pack(point, state.unit)

@@ -1,4 +1,4 @@
-"""Trees as the compiled loops walk them: nodes of eight bytes, numbered within their tree."""
+"""Trees as the compiled kernels walk them: nodes of eight bytes, numbered within their tree."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np
 
 FOLDER = Path(__file__).parent
-NAMES = ("_loops.so", "_loops.dll")
+NAMES = ("_kernels.so", "_kernels.dll")
 
 # What each function takes: "p" an array, "n" a number.
 FUNCTIONS = {

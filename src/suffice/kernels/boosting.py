@@ -1,4 +1,4 @@
-"""Trees of gradients as the compiled loops grow them."""
+"""Trees of gradients as the compiled kernels grow them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, cholesky, eigh, gammaln, invert_triangular, np
-from ..loops.left_out import Leaving
+from ..kernels.left_out import Leaving
 from ..stats import GaussianStats
 
 LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish

@@ -2,7 +2,7 @@
 
 #include "loops.h"
 
-#define WIDE 32 /* leaves looked at together; loops/shapley.py makes as much room */
+#define WIDE 32 /* leaves looked at together; kernels/shapley.py makes as much room */
 
 /* total (n, m, leaves) = the Shapley values, in a game that is a product over columns, of the m that are asked on the
    way to each leaf: `column`, the cells it allows, above `low` and up to `high`, and the `share` of rows that go that

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.forest.scores import _nodes
-from suffice.loops import shapley
-from suffice.loops.shapley import Ways
+from suffice.kernels import shapley
+from suffice.kernels.shapley import Ways
 
 
 def paths(rng, m, leaves, d):
