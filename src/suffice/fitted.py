@@ -167,7 +167,8 @@ class Fitted(KeptRows):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        return (*released, *self.past.notes, *self.alike_notes, *self.kept_notes, *self.estimated[1])
+        estimated = self.told_of_empty(self.estimated[1])
+        return (*released, *self.past.notes, *self.alike_notes, *self.kept_notes, *estimated)
 
     @derived
     def labels(self) -> NDArray[np.generic]:

@@ -118,6 +118,17 @@ class Schema:
         )
         return Schema(tuple(columns), self.named, self.container)
 
+    def completed(self, other: Schema) -> Schema:
+        """Return this schema with the kinds that were empty so far as `other` has them; itself where it has none."""
+        if not any(column.kind is Kind.EMPTY for column in self.columns):
+            return self
+        known = {name: p for p, name in enumerate(other.names)} if self.named and other.named else None
+        places = range(len(self)) if known is None else [known.get(name, -1) for name in self.names]
+        if len(self) != len(other) or -1 in places:
+            return self  # and whoever aligns them says what is wrong
+        told = self.settle(other, places)
+        return self if [own.kind for own in told.columns] == [own.kind for own in self.columns] else told
+
     def with_orders(self, orders: Mapping[Name, Sequence[Level]] | Mapping[str, Sequence[str]]) -> Schema:
         """Return this schema, the levels of some columns in an order, from the lowest; SchemaError where there is none.
 

@@ -75,6 +75,23 @@ class Vocabulary:
                 found.append(Note(what, why + "write them alike in the table", None, columns, kind=NoteKind.ALIKE))
         return tuple(found)
 
+    @shared
+    def empty_columns(self) -> tuple[int, ...]:
+        """The positions of the columns in which no row has a value."""
+        found = set[int]()
+        for block, stats in zip(self.blocks, self.statistics.blocks, strict=False):
+            found |= {block.positions[j] for j in np.flatnonzero(~stats.column_weight().any(axis=0)).tolist()}
+        return tuple(sorted(found))
+
+    def told_of_empty(self, notes: Iterable[Note]) -> tuple[Note, ...]:
+        """Return a note that names these columns, if there are any, and the notes that concern others."""
+        names = tuple(self.schema.names[p] for p in self.empty_columns)
+        if not names:
+            return tuple(notes)
+        why = "no row has a value there so far, and rows that have one may join (partial_fit, merge)"
+        others = (own for own in notes if not own.columns or not set(names).issuperset(own.columns))
+        return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT), *others)
+
     def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
         """Return by block which columns, at these places of a table, have levels whether rows have them or not."""
         stated = [schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]

@@ -14,7 +14,9 @@ from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.densities import Covariance, Diagonal, Full, Spherical
 from suffice.errors import SettingError, SingularCovarianceError
 from suffice.estimate import Settings
+from suffice.estimate.bayes import complete_under
 from suffice.estimate.families import GaussianFamily
+from suffice.stats import FullScatter, GaussianStats, PatternStats
 
 STRUCTURES = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
@@ -387,3 +389,19 @@ def test_a_posterior_mean_that_does_not_exist_is_infinite() -> None:
     model = fit(X, y, NormalInverseWishart("jeffreys"))
     assert np.isinf(model.covariances_[:, 0, 0]).tolist() == [True, True]  # ν = 1 and 2
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("strength", [0.5, 1.0, 3.0])
+def test_a_prior_tells_the_spread_of_a_column_that_a_class_never_shows(strength):
+    """Worth a row or less, too: what is filled in follows the regression of B, and S = n (B₁₁ − β B₀₁) + β² S₀₀."""
+    rng, base = np.random.default_rng(3), np.array([[1.5, 0.9], [0.9, 2.0]])
+    rows = np.column_stack([rng.normal(size=7), np.full(7, np.nan)])
+    cells = PatternStats.summarize(rows, np.zeros(7, dtype=np.int64), 1)
+    mean = np.array([[rows[:, 0].mean(), 4.0]])
+    first = GaussianStats(np.array([7.0]), mean, FullScatter(np.zeros((1, 2, 2))))
+    found = complete_under(cells, first, base, strength)
+    slope, own = base[0, 1] / base[0, 0], 7.0 * rows[:, 0].var()
+    left = 7.0 * (base[1, 1] - slope * base[0, 1])
+    expected = [[own, slope * own], [slope * own, left + slope**2 * own]]
+    np.testing.assert_allclose(found.scatter.values[0], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.mean, mean, atol=1e-6)

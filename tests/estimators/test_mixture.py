@@ -294,6 +294,15 @@ def test_constant_column_and_one_row_class(rng):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
+def test_a_class_in_which_only_rounding_varies():
+    """Rounded means leave next to no spread, along which components start; none of them has a column that varies."""
+    X = [[0.20950713904334958, 0.93149215359777], [np.nan, 0.93149215359777], [0.20950713904334958, 0.93149215359777]]
+    weight = [5.0435342776586936, 7.338384464204547, 0.6911762755824785]
+    X, y, weight = [*X, [0.0, 0.0], [1.0, 3.0], [2.0, 1.0]], ["flat"] * 3 + ["round"] * 3, [*weight, 1.0, 1.0, 1.0]
+    found = MixtureDiscriminant(random_state=0).fit(X, y, weight).predict(X)
+    assert found[[0, 2, 3, 4, 5]].tolist() == ["flat"] * 2 + ["round"] * 3
+
+
 @pytest.mark.parametrize(
     ("settings", "word"),
     [

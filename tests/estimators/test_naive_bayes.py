@@ -254,15 +254,6 @@ def test_divisors_that_cannot_work():
         NaiveBayes(divisor="n").fit([["a"], ["b"]], [0, 1])
 
 
-def test_a_column_without_values_has_no_family(table):
-    frame, y = table
-    frame = frame.assign(nothing=None)
-    with pytest.raises(DataError, match="Column 'nothing' has no value in any row"):
-        NaiveBayes().fit(frame, y)
-    with pytest.raises(DataError, match="Column 'nothing' has no value in any of the 120 rows"):
-        NaiveBayes({"nothing": "categorical"}).fit(frame, y)
-
-
 def test_infinite_numbers_are_refused_by_name(table):
     frame, y = table
     frame.loc[3, "depth"] = np.inf

@@ -28,7 +28,7 @@ from suffice import (
 )
 from suffice.errors import SufficeError
 
-RARE = {"to_html": 0.2}
+RARE = {"to_html": 0.1, "to_sql": 0.2}
 VERBS_EACH = 5  # of each model and table
 LEAST = 1e-150  # of numbers whose squares do not vanish
 FEW = 4  # rows asked where an answer takes long
@@ -73,6 +73,8 @@ def readable(name: str, table: Table) -> Table:
         return table
     tiny = [column for column in table.numbers if 0.0 < np.abs(table.X[column].astype(float)).max() < LEAST]
     kept = [column for column in (table.X if name in MIXED else table.numbers) if column not in tiny]
+    if not table.X[kept].notna().any(axis=None):
+        kept = []
     return Table(table.X[kept], table.y, table.weight, table.about)
 
 
@@ -217,7 +219,11 @@ VERBS = {
 
 
 class LegalTables:
-    """Tries one table at a time: in `brief` a small one by two models, a verb each, else by all, with a few verbs."""
+    """Tries one table at a time: by all models, with a few verbs each.
+
+    In `brief` a small one by two models, a verb each; the automatic one, whose fits take longest, is fitted to every
+    third table and asked three.
+    """
 
     ending = ".parquet"
 
@@ -232,16 +238,20 @@ class LegalTables:
         buffer = io.BytesIO()
         table.X.assign(label=table.y, weight=np.nan if table.weight is None else table.weight).to_parquet(buffer)
         self.input = buffer.getvalue()
-        names = [AUTOMATIC, pick.choice(list(MODELS)[1:])] if self.brief else list(MODELS)
+        names = self._few(pick) if self.brief else list(MODELS)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            refused = [self._ask(name, table, self._verbs(pick)) for name in names]
+            refused = [self._ask(name, table, self._verbs(name, pick)) for name in names]
         return "some questions refused" if any(refused) else "all answered"
 
-    def _verbs(self, pick: random.Random) -> list[str]:
+    def _few(self, pick: random.Random) -> list[str]:
+        first, *others = MODELS
+        return [first if pick.random() < 1.0 / 3.0 else pick.choice(others), pick.choice(others)]
+
+    def _verbs(self, name: str, pick: random.Random) -> list[str]:
         """Draw the verbs that a model is asked, those that take long less often than others."""
         order = sorted(VERBS, key=lambda verb: pick.random() ** (1.0 / RARE.get(verb, 1.0)))
-        return order[-1:] if self.brief else order[-VERBS_EACH:]
+        return order[-VERBS_EACH if not self.brief else -3 if name == AUTOMATIC else -1 :]
 
     def _ask(self, name: str, table: Table, verbs: list[str]) -> int:
         """Fit a model and ask it; return how many questions were refused."""

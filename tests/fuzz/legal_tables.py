@@ -154,9 +154,9 @@ def text(rng: np.random.Generator, kind: str, codes: Any) -> Any:
 
 
 def holes(rng: np.random.Generator, X: pd.DataFrame, codes: Any, weight: Any) -> tuple[pd.DataFrame, str]:
-    """Return the table with cells missing, and how; every column keeps one in a row that counts."""
+    """Return the table with cells missing, and how; columns keep one in a row that counts, but for some empty ones."""
     n, d = X.shape
-    how = str(rng.choice(["patterns", "patterns", "cells", "by class", "rows", "nearly all"]))
+    how = str(rng.choice(["patterns", "patterns", "cells", "by class", "rows", "nearly all", "empty"]))
     gone = np.zeros((n, d), dtype=bool)
     if how == "cells":
         gone = rng.random((n, d)) < rng.choice([0.02, 0.2])
@@ -171,5 +171,7 @@ def holes(rng: np.random.Generator, X: pd.DataFrame, codes: Any, weight: Any) ->
             gone[np.ix_(own, rng.random(d) < 0.4)] = True
     counted = np.arange(n) if weight is None else np.flatnonzero(weight)
     gone[rng.choice(counted, d), np.arange(d)] = False
+    if how == "empty":  # but for one column
+        gone[:, (rng.random(d) < 0.3) & (np.arange(d) != rng.integers(d))] = True
     changed = X.astype({name: float for name in X if X[name].dtype.kind in "bi"})
     return changed.mask(gone), f"holes: {how}"

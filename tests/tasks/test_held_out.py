@@ -244,3 +244,18 @@ def test_fewer_held_out_rows_say_as_much(rng):
     prior, read = model._fitted.joint.log_prior, model._fitted.rows(new)
     every, some = (held_out.rank_pvalues(own, read, read, prior) for own in (held, few))
     assert np.abs(every - some).max() <= np.sqrt(np.log(2.0 / LEVEL) / 2.0 / len(few.codes))
+
+
+@pytest.mark.parametrize("settings", [{}, {"shared": True}, {"covariance": "diagonal"}])
+def test_a_row_that_holds_nearly_all_of_a_sum_of_squares_leaves_no_rounding(settings):
+    """Of 1e24 a spread of 1 is the rounding: without that row the other rows kept say what is left."""
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], 200)
+    X = rng.normal(size=(400, 2)) + 3.0 * y[:, None]
+    X[7, 0] = 1e12
+    model = GaussianDiscriminant(**settings, keep_rows=60).fit(X, y)
+    spike = np.flatnonzero(model.statistics_.sample.rows[0][:, 0] > 1e6)
+    assert len(spike) == 1, "the row is not among those kept"
+    (fold,) = [own for own in hold_out(model._fitted).folds if spike[0] in own.index]
+    variance = np.diagonal(fold.model.density.blocks[0].covariance.dense(), axis1=1, axis2=2)
+    assert ((variance > 0.5) & (variance < 2.0)).all()

@@ -17,8 +17,8 @@ from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
-from ..stats._downdate import MEAN_ROUNDING
 from ..stats.patterns import Pattern, with_rows
+from ..stats.removal import digits_left
 from ..stats.rows import Keys, mixed
 from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
@@ -28,9 +28,6 @@ from .sample import Sample, SomeRows
 FOLDS = 5
 CHUNK_ROWS = 1 << 16
 SAME = 1e-9  # relative difference of weights that rounding makes
-# Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41,
-# and no ratio of counts, where the last digit of a sum would decide.
-MINOR = 2.0**0.5 - 1.0
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
 
 
@@ -190,9 +187,7 @@ def _left(whole: GaussianStats, part: GaussianStats, rest: GaussianStats) -> Gau
     whole, part, rest = whole.dense(), part.dense(), rest.dense()
     gone = replace(part, weight=-part.weight, scatter=FullScatter(-part.scatter.values))
     less = whole.joined(gone)  # the merge backwards
-    squares = [own.scatter.diagonal(len(kept)) for own in (less, whole)]
-    flat = squares[1] <= whole.weight[:, None] * (MEAN_ROUNDING * np.abs(whole.mean)) ** 2
-    minor = (less.weight >= MINOR * whole.weight) & (flat | (squares[0] >= MINOR * squares[1])).all(axis=1)
+    minor, flat = digits_left(whole, less)
     own = ~kept & (minor | (part.weight == 0.0))
     varied = np.where(flat[:, :, None] | flat[:, None], 0.0, less.scatter.values)
     scatter = np.where(own[:, None, None], varied, rest.scatter.values)

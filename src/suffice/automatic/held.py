@@ -43,9 +43,16 @@ class HeldFitted(Fitted):
         """Return the rows of a batch that are kept, which the last block holds as well."""
         return super().sample_of(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
+    def recoded(self, rows: Rows) -> Rows:
+        """Return encoded rows as members read them: cells of columns in which no row has a value are as if missing."""
+        *others, every = super().recoded(rows)
+        empty = self.empty_columns
+        shown = [j for j, p in enumerate(self.blocks[-1].positions) if p not in empty] if empty else []
+        return (*others, every.showing(shown) if empty else every)
+
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
-        return [*super().sampled_rows(), rows_of_sample(self.statistics, self._held_as).rows]
+        return [*super().sampled_rows(), rows_of_sample(self.statistics, self.held_as).rows]
 
     def left_out_groups(
         self, rows: Rows, codes: Codes, weight: Array | None, group: Codes, place: Codes | None = None
@@ -59,7 +66,7 @@ class HeldFitted(Fitted):
         return out
 
     @property
-    def _held_as(self) -> type[MemberRows]:
+    def held_as(self) -> type[MemberRows]:
         family = self.blocks[-1].family
         assert isinstance(family, MemberFamily)
         return family.held
@@ -101,7 +108,7 @@ class HeldFitted(Fitted):
                     "again. Next: release the second like the first: second.release(like=first), or "
                     "`suffice release SECOND --like FIRST -o FILE`."
                 )
-            sample = rows_of_sample(other.statistics, self._held_as).as_sample()
+            sample = rows_of_sample(other.statistics, self.held_as).as_sample()
             blocks = (*other.statistics.blocks[:-1], sample)
             return self, replace(other, statistics=replace(other.statistics, blocks=blocks))
         return self, other

@@ -32,12 +32,14 @@ def complete(
     progress: Progress | None = None,
     classes: Sequence[Level] = (),
     most_steps: int | None = None,
+    spreads_known: bool = False,
 ) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
     With no incomplete row these are the complete rows' own. Missing cells are taken to be missing at random. What a
     class's own cells cannot tell is borrowed: a column with no value in the class has the mean of all classes, and,
-    when covariances are separate, one with at most one value has the variance within all classes and no correlations.
+    when covariances are separate, one with at most one value has the variance within all classes and no correlations,
+    unless all are known (`spreads_known`): a prior among the complete rows tells them, be it worth less than a row.
 
     `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular,
     or EM did not settle, so that the class had to be given a weak prior, see `step.prior_ridge`;
@@ -50,6 +52,8 @@ def complete(
     groups = groups_of(stats)
     units = standard_units(groups, stats.k, stats.d)
     problem = problem_of(groups, units, stats)
+    if spreads_known:
+        problem = replace(problem, lonely=np.zeros_like(problem.lonely))
     found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress, most_steps)
     for note in climb_notes(reached.steps, reached.moved, reached.secured, classes):
         if report is not None:

@@ -123,7 +123,8 @@ def complete_under(
     rows = strength * (weight / weight.sum() if pooled else (weight > 0).astype(np.float64))
     values = strength * base if pooled else rows[:, None, None] * base
     believed = GaussianStats(rows, first.mean, form(values), form)
-    both = complete(replace(stats, complete=stats.complete.merge(believed)), report=report, most_steps=most_steps)
+    every = replace(stats, complete=stats.complete.merge(believed))
+    both = complete(every, report=report, most_steps=most_steps, spreads_known=True)
     safe = np.where(weight > 0, weight, 1.0)
     apart = (both.mean - first.mean) * ((weight + rows) / safe)[:, None]
     pulled = apart * np.sqrt(weight * rows / np.where(weight > 0, weight + rows, 1.0))[:, None]

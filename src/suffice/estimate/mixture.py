@@ -79,10 +79,10 @@ class MixtureFamily(Family):
 
         −½ prior (log|Σ| + tr(T Σ⁻¹)) for each component of a class that has several, T what is expected.
         """
-        if self.prior == 0 or stats.is_single:
+        covariance, used = mixture.components.covariance, list(mixture.components.used)
+        if self.prior == 0 or stats.is_single or not used:  # where no column varies there is no covariance
             return 0.0
         several = np.flatnonzero(stats.counts[stats.owner] > 1)
-        covariance, used = mixture.components.covariance, list(mixture.components.used)
         sigma, target = covariance.dense()[several], _expected(stats)[stats.owner[several]]
         if target.ndim == 2:
             target = target[:, :, None] * np.eye(target.shape[1])

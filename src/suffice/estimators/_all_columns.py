@@ -7,7 +7,7 @@ from typing import ClassVar
 from ..automatic.by_rows import LEAST_ROWS
 from ..automatic.member_family import MemberFamily
 from ..densities import Diagonal
-from ..errors import DataError, SettingError
+from ..errors import SettingError
 from ..estimate import FAMILIES, Block, Settings
 from ..estimate.families import GaussianFamily
 from ..schema import Kind, Schema
@@ -44,11 +44,9 @@ class AllColumns(GenerativeEstimator):
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return the blocks of the numbers and of the categories, and one of all columns."""
-        empty = [column.name for column in schema.columns if column.kind is Kind.EMPTY]
-        if empty:
-            raise DataError(f"Column {empty[0]!r} has no value in any row, so its kind is unknown. Next: drop it.")
-        numeric = tuple(p for p, column in enumerate(schema.columns) if column.kind is Kind.NUMERIC)
-        labels = tuple(p for p, column in enumerate(schema.columns) if column.kind is not Kind.NUMERIC)
+        as_number = [column.kind in (Kind.NUMERIC, Kind.EMPTY) for column in schema.columns]
+        numeric = tuple(p for p, own in enumerate(as_number) if own)
+        labels = tuple(p for p, own in enumerate(as_number) if not own)
         blocks = [Block(GaussianFamily(structure=Diagonal), numeric)] if numeric else []
         blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
         return (*blocks, Block(self._family(len(numeric)), (*numeric, *labels)))

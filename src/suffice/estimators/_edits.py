@@ -68,7 +68,7 @@ class Edits(Diagnoses):
         table = self._table(X)
 
         def add(old: Fitted | None) -> Fitted:
-            known = self._begin(table.schema) if old is None else self._refreshed(old)
+            known = self._begin(table.schema) if old is None else self._settled(self._refreshed(old), table.schema)
             return edits.add(known, table, y, classes, sample_weight, decay, groups)
 
         return self._learn(add)
@@ -76,14 +76,19 @@ class Edits(Diagnoses):
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
 
-        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
+        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ. A column of
+        which one of them has seen no value is of any kind.
         """
         check_is_fitted(self)
         check_is_fitted(other)
         if not isinstance(other, Diagnoses):
             raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
         theirs = other._fitted
-        return self._edit(lambda own: edits.merge(own, theirs))
+
+        def merge(own: Fitted) -> Fitted:
+            return edits.merge(self._settled(own, theirs.schema), other._settled(theirs, own.schema))
+
+        return self._edit(merge)
 
     def forget(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Remove rows that were learned; the model equals a fit on the others.

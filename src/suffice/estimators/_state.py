@@ -13,6 +13,7 @@ from .._arrays import Array, NDArray, np
 from ..estimate import Block, Note, Settings
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel
+from ..learning.settle import settled
 from ..released import Provenance
 from ..schema import Schema
 from ..stats import ByClass
@@ -135,6 +136,11 @@ class State(ClassifierMixin, BaseEstimator):
         pairs = [*zip(settings.told(), fitted.settings.told(), strict=True)]
         pairs += [(value, vars(fitted)[name]) for name, value in own.items()]
         return fitted if all(_same(a, b) for a, b in pairs) else fitted.with_settings(settings, self.priors, **own)
+
+    def _settled(self, known: Fitted, other: Schema) -> Fitted:
+        """Return what was learned, columns without a value so far being of the kinds that other rows tell."""
+        schema = known.schema.completed(other)
+        return known if schema is known.schema else settled(known, self._begin(schema))
 
     def _still(self) -> Self:
         """Return a copy that later edits do not reach."""

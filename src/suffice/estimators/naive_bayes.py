@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical
-from ..errors import DataError, SchemaError, SettingError
+from ..errors import SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.bayes import matrices
 from ..estimate.families import GaussianFamily, as_family, lacking
@@ -19,6 +19,7 @@ from .base import GenerativeEstimator
 
 AUTOMATIC = {
     Kind.NUMERIC: "gaussian",
+    Kind.EMPTY: "gaussian",  # until rows with values tell: `learning.settle`
     Kind.BOOLEAN: "bernoulli",
     Kind.CATEGORICAL: "categorical",
     Kind.STRING: "categorical",
@@ -263,7 +264,7 @@ def _assign(families: object, schema: Schema) -> tuple[list[tuple[Family, tuple[
             )
     for position, column in enumerate(schema.columns):
         if position not in taken:
-            single[position] = _automatic(column.kind, column.name)
+            single[position] = FAMILIES[AUTOMATIC[column.kind]]
     return joint, single
 
 
@@ -274,14 +275,6 @@ def _check_numbers(blocks: Sequence[Block], schema: Schema) -> None:
             labels = [schema.names[p] for p in block.positions if p in schema.text]
             if labels:
                 raise SchemaError.needs_numbers(labels, f"The family {block.family.name!r}")
-
-
-def _automatic(kind: Kind, name: Name) -> Family:
-    if kind is Kind.EMPTY:
-        raise DataError(
-            f"Column {name!r} has no value in any row, so its kind is unknown. Next: drop it, or name its family."
-        )
-    return FAMILIES[AUTOMATIC[kind]]
 
 
 def _family(wanted: object) -> Family:

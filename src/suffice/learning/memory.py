@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from .._arrays import np
-from ..errors import DataError, quoted
-from ..estimate import Block
+from ..errors import DataError
 from ..fitted import Fitted
-from ..schema import Name, Schema
 from ..stats import ByClass
 from ..stats.batch import Batch
 from ..table import Table
@@ -32,7 +29,7 @@ def learn(begun: F, batch: Batch) -> F:
     absent = int((batch.codes < 0).sum())
     labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
     statistics = begun.summarize(labelled)
-    check_observed(statistics, begun.blocks, begun.schema)
+    check_observed(statistics)
     fitted = begun.with_statistics(statistics, late=True)
     if absent and begun.keeps_unlabelled:
         fitted = fitted.with_past(unlabelled=absent)
@@ -46,16 +43,10 @@ def learn(begun: F, batch: Batch) -> F:
     return fitted
 
 
-def check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
-    """Raise DataError naming columns without any value."""
-    found: list[Name] = []
-    names = schema.names
-    for block, stats in zip(plan, statistics.blocks, strict=True):
-        observed = stats.column_weight().sum(axis=0)
-        found += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
-    empty = list(dict.fromkeys(found))  # a column may be in several blocks
-    if empty:
+def check_observed(statistics: ByClass) -> None:
+    """Raise DataError where no column has a value in any row."""
+    if not any(stats.column_weight().any() for stats in statistics.blocks):
         raise DataError(
-            f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "
-            f"value in any of the {statistics.rows} rows. Next: drop {'it' if len(empty) == 1 else 'them'}."
+            f"No column has a value in any of the {statistics.rows} rows. Next: give rows with values, or leave these "
+            "to partial_fit, which only counts them by class."
         )

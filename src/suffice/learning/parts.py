@@ -83,7 +83,7 @@ def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]
         raise SourceError.no_rows(source.name)
     if learned.statistics is None:
         raise _no_label(source, kernel.target)
-    memory.check_observed(learned.statistics, begun.blocks, begun.schema)
+    memory.check_observed(learned.statistics)
     fitted = begun.with_statistics(learned.statistics)
     _ = fitted.joint  # what cannot be estimated is said here
     return fitted, learned.unlabelled

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._arrays import NDArray, is_whole, np
+from .._arrays import is_whole, np
 from ..densities import Rows
 from ..densities.product import missing_cells
 from ..errors import DataError, SettingError, quoted
-from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
-from ..schema import Kind, Level, Name
-from ..stats import Statistic
+from ..schema import Kind, Level
 from ..table.types import Cells
 
 
@@ -23,14 +21,15 @@ def read_count(value: object, name: str) -> int:
     return int(value)
 
 
-def check_fillable(fitted: Fitted, rows: Rows, model: JointModel, verb: str, *, new: bool = False) -> None:
-    """Raise DataError naming columns with holes that no density could fill.
+def check_fillable(
+    fitted: Fitted, rows: Rows, model: JointModel, verb: str, empty: Sequence[int], *, new: bool = False
+) -> None:
+    """Raise DataError naming columns with holes that no density could fill, those without a value (`empty`) among them.
 
     In `new` rows categories may stay missing of which no level is known: a released model has let go of rare ones.
     """
     names = fitted.schema.names
-    parts = zip(fitted.blocks, rows, model.density.blocks, fitted.statistics.blocks, strict=True)
-    for block, part, density, stats in parts:
+    for block, part, density in zip(fitted.blocks, rows, model.density.blocks, strict=True):
         mask = missing_cells(part)
         if mask is None or not mask.any():
             continue
@@ -41,19 +40,13 @@ def check_fillable(fitted: Fitted, rows: Rows, model: JointModel, verb: str, *, 
                 f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "
                 "Next: leave these columns complete, or give them another family."
             )
-        if not (new and isinstance(part, tuple)):
-            _refuse_unlearned(block, stats, names, holes)
-
-
-def _refuse_unlearned(block: Block, stats: Statistic, names: Sequence[Name], holes: NDArray[np.bool_]) -> None:
-    """Raise DataError naming columns to fill of which no value was ever seen."""
-    never = holes & (stats.column_weight().sum(axis=0) == 0)
-    if never.any():
-        own = [names[p] for p, flag in zip(block.positions, never, strict=True) if flag]
-        raise DataError(
-            f"No row learned so far has a value in {quoted(own)}, so nothing is known of what belongs there. "
-            "Next: add rows that have one (partial_fit), or leave the column out."
-        )
+        never = [p for p, hole in zip(block.positions, holes, strict=True) if hole and p in empty]
+        if never and not (new and isinstance(part, tuple)):
+            own = [names[p] for p in never]
+            raise DataError(
+                f"No row learned so far has a value in {quoted(own)}, so nothing is known of what belongs there. "
+                "Next: add rows that have one (partial_fit), or leave the column out."
+            )
 
 
 def values_of(cells: Cells, kind: Kind, levels: Sequence[Level] | None) -> Cells:

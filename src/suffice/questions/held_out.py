@@ -8,11 +8,12 @@ from dataclasses import replace
 from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..densities.product import has_holes
-from ..errors import DataError, SufficeError
+from ..errors import DataError
 from ..fitted import Fitted
 from ..schema import Level
 from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
+from ..stats.removal import without
 from ..stats.units import deal_groups
 from ..tasks.held_out import Fold, HeldOut
 from ..tasks.outliers import observed_cells
@@ -77,23 +78,29 @@ def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
 
 
 def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others: Codes) -> ByClass:
-    """Return the statistics of all rows but some, with the sample of the others."""
-    statistics = fitted.statistics
-    held = np.bincount(sample.codes, weights=sample.weight, minlength=len(statistics.classes))
-    if not np.allclose(held, statistics.weight, rtol=WHOLE, atol=0.0):
-        own = Batch(statistics.classes, sample.codes[index], taken(rows, index), sample.weight[index])
-        try:
-            less = statistics.subtract(fitted.summarize(own, 0))
-            kept = _present(sample.part(others), statistics.classes, less.classes)
-            return replace(less, sample=kept, unlabelled=None)
-        except SufficeError:  # statistics that lose no rows, or would lose their digits
-            pass
+    """Return the statistics of all rows but some, with the sample of the others.
+
+    Of classes whose rows are all kept they are those of the others; see `stats.removal` for larger ones.
+    """
+    statistics, k = fitted.statistics, len(fitted.statistics.classes)
     codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]
     present, place = np.unique(codes, return_inverse=True)
     classes = tuple(statistics.classes[int(c)] for c in present)
     batch = Batch(classes, place.astype(np.int64), taken(rows, others), weight)
-    left = fitted.for_fold().summarize(batch, 0)
-    return replace(left, sample=_present(sample.part(others), statistics.classes, classes))
+    rest = fitted.for_fold().summarize(batch, 0)
+    rest = replace(rest, sample=_present(sample.part(others), statistics.classes, classes))
+    held = np.bincount(sample.codes, weights=sample.weight, minlength=k)
+    whole = np.isclose(held, statistics.weight, rtol=WHOLE, atol=0.0)
+    if whole.all():
+        return rest
+    own = Batch(statistics.classes, sample.codes[index], taken(rows, index), sample.weight[index])
+    gone, left = fitted.summarize(own, 0), rest.with_classes(statistics.classes)
+    parts = zip(statistics.blocks, gone.blocks, left.blocks, strict=True)
+    blocks = tuple(without(*three, whole) for three in parts)
+    less = np.where(whole, left.weight, statistics.weight - gone.weight)
+    count = max(statistics.rows - gone.rows, 0)
+    found = replace(statistics, blocks=blocks, weight=less, rows=count, sample=left.sample, unlabelled=None)
+    return found.regroup({label: label if w > 0 else None for label, w in zip(found.classes, less, strict=True)})
 
 
 def _present(sample: Reservoir, classes: Sequence[Level], left: Sequence[Level]) -> Reservoir:

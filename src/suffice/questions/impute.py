@@ -36,7 +36,7 @@ def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: ob
     asked = fitted.joint_value
     rows = asked.recoded(asked.encode(table, order))
     model = asked.joint
-    check_fillable(asked, rows, model, "condition" if tables is None else "sample")
+    check_fillable(asked, rows, model, "condition" if tables is None else "sample", fitted.empty_columns)
     kept = recorded(asked) if as_recorded else None
     read = rows if asked is fitted else fitted.recoded(fitted.encode(table, order))
     posterior = _posterior(fitted, read, rows, known)

@@ -48,7 +48,7 @@ def draw_rows(
     known = None if label is None else _class_number(fitted, label)
     asked = fitted.joint_value
     told = _Told(_given_row(asked, given or {}), container or fitted.schema.container, as_recorded)
-    check_fillable(asked, told.row, asked.joint, "sample", new=True)
+    check_fillable(asked, told.row, asked.joint, "sample", fitted.empty_columns, new=True)
     if asked is not fitted and known is not None:
         blocks = _of_class(fitted, number, known, told, rng)
         return _table(asked, blocks, told), fitted.labels[np.full(number, known)]

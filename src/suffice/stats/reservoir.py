@@ -148,12 +148,15 @@ class Reservoir:
         limit = np.full(len(classes), ALL, dtype=np.uint64)
         np.minimum.at(limit, index[index >= 0], self.limit[index >= 0])
         left = self.part(np.flatnonzero(index[self.codes] >= 0))
-        codes = index[left.codes]
-        salts = level_keys(classes)[:-1][codes]
-        priority = np.where(limit[codes] == ALL, _priority(left.rows, salts), left.priority)
-        identity = _identity(left.rows, salts, left.group)
-        moved = replace(left, codes=codes, priority=priority, identity=identity, limit=limit)
-        return moved._within(limit)._united()._bounded()
+        return replace(left, codes=index[left.codes], limit=limit).with_rows(left.rows, classes)
+
+    def with_rows(self, rows: Sequence[Any], classes: Sequence[Level]) -> Self:
+        """Return the sample with its rows read otherwise, or of classes of other names; see `regroup`."""
+        salts = level_keys(classes)[:-1][self.codes]
+        priority = np.where(self.limit[self.codes] == ALL, _priority(rows, salts), self.priority)
+        identity = _identity(tuple(rows), salts, self.group)
+        found = replace(self, rows=tuple(rows), priority=priority, identity=identity)
+        return found._within(self.limit)._united()._bounded()
 
     @property
     def rows_per_weight(self) -> float:

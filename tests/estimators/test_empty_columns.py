@@ -1,0 +1,143 @@
+"""Columns in which no row has a value: they count for nothing, and say nothing of their kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from suffice import (
+    RDA,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+    load,
+)
+from suffice.errors import DataError, MergeError, SchemaError
+from suffice.notes import Kind
+
+ROWS = 120
+NUMBERS = {
+    "full": GaussianDiscriminant,
+    "shared": lambda: GaussianDiscriminant(shared=True),
+    "diagonal": lambda: GaussianDiscriminant("diagonal"),
+    "rda": lambda: GaussianDiscriminant(shrinkage=RDA()),
+    "laplace": lambda: NaiveBayes("laplace"),
+    "mixture": lambda: MixtureDiscriminant(1),
+}
+MIXED = {
+    "naive": NaiveBayes,
+    "named": lambda: NaiveBayes({"number": "laplace"}),
+    "automatic": GenerativeClassifier,
+    "forest": GenerativeForest,
+}
+KINDS = ("number", "text", "truth")
+CASES = [(name, "number") for name in NUMBERS] + [(name, kind) for name in MIXED for kind in KINDS]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 3, ROWS)
+    X = pd.DataFrame(
+        {
+            "plain": rng.normal(size=ROWS) + codes,
+            "number": rng.normal(size=ROWS) - codes,
+            "text": rng.choice(["u", "v", "w"], ROWS),
+            "truth": (rng.random(ROWS) < 0.3 + 0.2 * codes).astype(object),
+            "other": rng.choice(["left", "right"], ROWS),
+        }
+    )
+    return X, np.array(["a", "b", "c"])[codes]
+
+
+def parts(name, kind, table, tmp_path):
+    """Return what makes the model, and both halves of the table, the first without a value in a column."""
+    X, y = table
+    X = X[["plain", "number"]].copy() if name in NUMBERS else X.copy()
+    X.loc[: ROWS // 2 - 1, kind] = None
+    half = np.arange(ROWS) < ROWS // 2
+    return (NUMBERS | MIXED)[name], X, y, [(X[own].reset_index(drop=True), y[own]) for own in (half, ~half)]
+
+
+def by_file(make, sides, tmp_path):
+    for number, (X, y) in enumerate(sides):
+        X.assign(label=y).to_parquet(tmp_path / f"{number}.parquet")
+    return make().fit_table(tmp_path, "label")
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_parts_without_a_value_merge_in_any_order(name, kind, table, tmp_path):
+    make, X, y, (empty, full) = parts(name, kind, table, tmp_path)
+    whole = make().fit(X, y)
+    ways = {
+        "merge": make().fit(*full).merge(make().fit(*empty)),
+        "merge into it": make().fit(*empty).merge(make().fit(*full)),
+        "batch": make().fit(*full).partial_fit(*empty),
+        "first batch": make().partial_fit(*empty).partial_fit(*full),
+        "file": by_file(make, (empty, full), tmp_path),
+    }
+    for way, model in ways.items():
+        np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-10, err_msg=way)
+        np.testing.assert_allclose(model.score_samples(X), whole.score_samples(X), rtol=1e-9, err_msg=way)
+        assert not any(kind in note.columns for note in model.notes_ if note.kind is Kind.LEFT_OUT), way
+    left = ways["merge into it"].forget(*full)
+    np.testing.assert_allclose(left.predict_proba(empty[0]), make().fit(*empty).predict_proba(empty[0]), atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path):
+    make, X, y, (empty, _) = parts(name, kind, table, tmp_path)
+    model = make().fit(*empty)
+    told = [note for note in model.notes_ if note.columns == (kind,)]
+    assert [note.kind for note in told] == [Kind.LEFT_OUT]
+    there = empty[0].assign(**{kind: 5.0})
+    np.testing.assert_allclose(model.predict_proba(there), model.predict_proba(empty[0]), atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(there), model.score_samples(empty[0]), rtol=1e-12)
+    if name not in ("automatic", "forest", "named"):  # whose choices go by the number of columns, or name it
+        without = make().fit(empty[0].drop(columns=kind), empty[1])
+        asked = without.predict_proba(empty[0].drop(columns=kind))
+        np.testing.assert_allclose(model.predict_proba(empty[0]), asked, atol=1e-12)
+    with pytest.raises(DataError, match=f"has a value in '{kind}'"):
+        model.impute(empty[0])
+    model.save(tmp_path / "model.suffice")
+    again = load(tmp_path / "model.suffice")
+    np.testing.assert_array_equal(again.predict_proba(empty[0]), model.predict_proba(empty[0]))
+    assert again.merge(make().fit(X, y)).statistics_.rows == ROWS * 3 // 2
+
+
+@pytest.mark.parametrize("name", ["automatic", "forest"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_frozen_columns_are_read_again_from_the_rows_kept(name, kind, table, tmp_path):
+    """The first part is more than is kept: members learn it from its sample, and the joint statistics are exact."""
+    _, X, y, (empty, full) = parts(name, kind, table, tmp_path)
+    make = {"automatic": GenerativeClassifier, "forest": GenerativeForest}[name]
+    few = make(keep_rows=50).fit(*empty)
+    for model in (few, make(keep_rows=50).fit(*empty).merge(make(keep_rows=50).fit(*full))):
+        if model is few:
+            model.partial_fit(*full)
+        assert model.statistics_.rows == ROWS
+        np.testing.assert_allclose(model.statistics_.weight, np.unique(y, return_counts=True)[1])
+        assert (model.predict(X) == y).mean() > 0.6
+        assert any("from a sample" in str(note) for note in model.notes_)
+
+
+def test_released_models_hold_no_rows_to_read_again(table):
+    X, y = table
+    empty, full = (
+        GenerativeClassifier(members="generative").fit(own[["plain", "text"]], y).release()
+        for own in (X.assign(text=None), X)
+    )
+    with pytest.raises(MergeError, match=r"'text'.*Next: leave these columns out"):
+        empty.merge(full)
+
+
+def test_text_is_none_of_a_gaussian(table):
+    X, y = table
+    model = GaussianDiscriminant().fit(X[["plain"]].assign(text=None), y)
+    before = model.predict_proba(X[["plain"]].assign(text=None))
+    with pytest.raises(SchemaError, match="'text'"):
+        model.partial_fit(X[["plain", "text"]], y)
+    np.testing.assert_array_equal(model.predict_proba(X[["plain"]].assign(text=None)), before)
