@@ -207,8 +207,8 @@ def directions(scatter: np.ndarray, others: Sequence[np.ndarray], most: int = 6)
     found = [*np.linalg.eigh(unit)[1].T]
     for other in others:
         for first, second in ((unit, other / size[:, None] / size), (other / size[:, None] / size, unit)):
-            root = np.linalg.cholesky(second + 1e-7 * np.trace(second) / d * np.eye(d))
-            back = np.linalg.inv(root)
+            values, axes = np.linalg.eigh(second)  # of singular scatters too, by a floor under what does not vary
+            back = (axes / np.sqrt(np.maximum(values, 1e-7 * np.trace(second) / d))).T
             found += [*(np.linalg.eigh(back @ first @ back.T)[1].T @ back)]
     for j in range(d):
         chosen: list[int] = []
