@@ -1,4 +1,4 @@
-"""Attributes derived from a value that never changes."""
+"""Lazily computed, memoized attributes of immutable values."""
 
 from __future__ import annotations
 

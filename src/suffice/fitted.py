@@ -1,4 +1,4 @@
-"""What was learned, as one value that never changes: an estimator holds it, and every verb is a function of it."""
+"""The immutable fitted value that an estimator holds; every verb is a function of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a forest has learned: the sums of its leaves, or the rows that still freeze its trees, and its joint density."""
+"""The fitted value of a generative forest: leaf statistics or rows kept, and its joint density."""
 
 from __future__ import annotations
 

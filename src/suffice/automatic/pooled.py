@@ -1,4 +1,4 @@
-"""What an automatic classifier has learned: statistics of its members and of a joint model, and how they are pooled."""
+"""The fitted value of the automatic classifier: statistics of its members, their pool and a joint density."""
 
 from __future__ import annotations
 

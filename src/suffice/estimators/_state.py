@@ -1,4 +1,4 @@
-"""The state of an estimator: its settings, and one value of what it has learned, replaced as a whole."""
+"""The state of an estimator: its settings, and one immutable fitted value."""
 
 from __future__ import annotations
 

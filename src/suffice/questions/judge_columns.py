@@ -1,4 +1,4 @@
-"""Rows kept, by which columns are judged: each without itself, by what some of its cells tell."""
+"""Held-out answers to rows kept, with some of their cells unknown."""
 
 from __future__ import annotations
 

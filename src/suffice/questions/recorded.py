@@ -1,4 +1,4 @@
-"""How the numbers of a table were recorded, read off the rows that a model keeps."""
+"""Steps and bounds of a table's numbers, from the rows kept."""
 
 from __future__ import annotations
 
