@@ -202,7 +202,7 @@ def directions(scatter: np.ndarray, others: Sequence[np.ndarray], most: int = 6)
 
     Axes of the scatter, axes against those of other classes, and each column less what up to five others say of it.
     """
-    size = np.sqrt(np.maximum(np.diagonal(scatter), 1e-300))
+    size = np.sqrt(np.max([np.diagonal(own) for own in (scatter, *others)], axis=0).clip(1e-300))
     unit, d = scatter / size[:, None] / size, len(scatter)
     found = [*np.linalg.eigh(unit)[1].T]
     for other in others:
