@@ -36,7 +36,7 @@ def clinics() -> tuple[dict[str, tuple[pd.DataFrame, pd.Series]], tuple[pd.DataF
     rows = np.log(rows + 0.001 * rows.mean())  # sizes and shapes are skewed; a few are 0
     labels = table.target.map({0: "malignant", 1: "benign"})
     order = np.random.default_rng(0).permutation(len(rows))
-    new, known = order[:409], order[409:]
+    new, known = order[:109], order[109:]  # of fewer rows some have high leverage, and count for less where released
     larger = table.data["mean radius"].to_numpy()[known] + np.random.default_rng(0).normal(0, 3, len(known))
     places = np.digitize(larger, np.quantile(larger, [0.5, 0.75]))  # sizes of tumours differ between clinics
     found = {}
