@@ -32,18 +32,19 @@ CLINICS = ("North", "Valley", "Harbour")
 def clinics() -> tuple[dict[str, tuple[pd.DataFrame, pd.Series]], tuple[pd.DataFrame, pd.Series]]:
     """Return the table of each clinic, and new patients; North sees the hard cases, Harbour leaves cells empty."""
     table = load_breast_cancer(as_frame=True)
-    rows = table.data.filter(like="mean ").rename(columns=lambda name: name.removeprefix("mean "))
+    columns = ["mean texture", "mean area", "mean smoothness", "mean concave points"]
+    rows = table.data[columns].rename(columns=lambda name: name.removeprefix("mean "))
     rows = np.log(rows + 0.001 * rows.mean())  # sizes and shapes are skewed; a few are 0
     labels = table.target.map({0: "malignant", 1: "benign"})
     order = np.random.default_rng(0).permutation(len(rows))
-    new, known = order[:109], order[109:]  # of fewer rows some have high leverage, and count for less where released
+    new, known = order[:409], order[409:]
     larger = table.data["mean radius"].to_numpy()[known] + np.random.default_rng(0).normal(0, 3, len(known))
     places = np.digitize(larger, np.quantile(larger, [0.5, 0.75]))  # sizes of tumours differ between clinics
     found = {}
     for place, name in enumerate(("Valley", "Harbour", "North")):
         here = known[places == place]
         found[name] = (rows.iloc[here], labels.iloc[here])
-    gaps = np.random.default_rng(1).random(found["Harbour"][0].shape) < 0.1
+    gaps = np.random.default_rng(1).random(found["Harbour"][0].shape) < 0.3
     found["Harbour"] = (found["Harbour"][0].mask(gaps), found["Harbour"][1])
     return {name: found[name] for name in CLINICS}, (rows.iloc[new], labels.iloc[new])
 
