@@ -314,7 +314,7 @@ def test_a_library_that_cannot_be_used_is_refused(folder):
     (folder / made.name).unlink()
     shutil.copy(made, folder / made.name)
     of_library.library()
-    with (folder / "loops.h").open("a") as source:
+    with (folder / "kernels.h").open("a") as source:
         source.write("/* changed */\n")
     of_library.library.cache_clear()
     with pytest.raises(ImportError, match="another version of its source"):

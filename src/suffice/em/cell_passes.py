@@ -1,4 +1,4 @@
-"""EM for missing cells by passes over the rows, when their patterns are too many to keep.
+"""EM for missing cells by passes over the rows, for very many patterns of missing cells.
 
 `sweep` is one E step over some rows, whose sums add. The maximum is that of `cells.complete`.
 """
@@ -35,7 +35,7 @@ def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """The climb as `climb.climb` sees it; `live` are the classes that still move."""
+    """The climb as `accelerated_em.climb` sees it; `live` are the classes that still move."""
 
     run: Callable[[Point], Moments]
     point: Point  # of all classes: those that have arrived stay

@@ -2,7 +2,7 @@
    exact, in whatever order, and those of one child are its parent's less the other's.
 */
 
-#include "loops.h"
+#include "kernels.h"
 
 #define ROWS 20          /* bits of `hessian` that count rows: a row adds hessian * 2^20 + 1 */
 #define ABREAST 4        /* columns summed up at a time */

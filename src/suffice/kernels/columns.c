@@ -1,6 +1,6 @@
 /* Numbers looked up among knots, and levels counted. */
 
-#include "loops.h"
+#include "kernels.h"
 
 /* How many of m ascending numbers are at most x. */
 static inline int64_t at_most(const double *sorted, int64_t m, double x) {

@@ -2,7 +2,7 @@
    exact, in whatever order.
 */
 
-#include "loops.h"
+#include "kernels.h"
 
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 #define FEW 16          /* rows sorted by insertion */

@@ -1,6 +1,6 @@
 /* Rows left out of a class whose matrices are diagonal, at several strengths; see leave_one_out/generalized_eigen.py. */
 
-#include "loops.h"
+#include "kernels.h"
 
 /* What is known of rows, (6, n): by how much each stretches its distance, by what the shared matrix and that of its own
    class are lighter without it (h, 0 in other classes), how much of an average row of the class leaves with it, the

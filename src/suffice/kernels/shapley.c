@@ -1,6 +1,6 @@
 /* Shapley values of the columns that are asked on the way to the leaves of trees. */
 
-#include "loops.h"
+#include "kernels.h"
 
 #define WIDE 32 /* leaves looked at together; kernels/shapley.py makes as much room */
 

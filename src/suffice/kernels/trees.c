@@ -1,6 +1,6 @@
 /* Rows sent down trees. */
 
-#include "loops.h"
+#include "kernels.h"
 
 #define ABREAST 8 /* rows on their way down a tree at a time: their steps do not wait for each other */
 
