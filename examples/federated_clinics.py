@@ -32,7 +32,8 @@ CLINICS = ("North", "Valley", "Harbour")
 def clinics() -> tuple[dict[str, tuple[pd.DataFrame, pd.Series]], tuple[pd.DataFrame, pd.Series]]:
     """Return the table of each clinic, and new patients; North sees the hard cases, Harbour leaves cells empty."""
     table = load_breast_cancer(as_frame=True)
-    rows = table.data.filter(like="mean ").rename(columns=lambda name: name.removeprefix("mean "))
+    columns = ["mean texture", "mean area", "mean smoothness", "mean concave points"]
+    rows = table.data[columns].rename(columns=lambda name: name.removeprefix("mean "))
     rows = np.log(rows + 0.001 * rows.mean())  # sizes and shapes are skewed; a few are 0
     labels = table.target.map({0: "malignant", 1: "benign"})
     order = np.random.default_rng(0).permutation(len(rows))
@@ -43,7 +44,7 @@ def clinics() -> tuple[dict[str, tuple[pd.DataFrame, pd.Series]], tuple[pd.DataF
     for place, name in enumerate(("Valley", "Harbour", "North")):
         here = known[places == place]
         found[name] = (rows.iloc[here], labels.iloc[here])
-    gaps = np.random.default_rng(1).random(found["Harbour"][0].shape) < 0.1
+    gaps = np.random.default_rng(1).random(found["Harbour"][0].shape) < 0.3
     found["Harbour"] = (found["Harbour"][0].mask(gaps), found["Harbour"][1])
     return {name: found[name] for name in CLINICS}, (rows.iloc[new], labels.iloc[new])
 

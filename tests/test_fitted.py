@@ -104,11 +104,11 @@ def test_settings_made_after_a_fit_reach_the_value_with_the_next_edit():
 
 def test_other_priors_share_what_priors_do_not_change(model):
     value = model._learned
-    other = value.under(PRIORS)
+    other = value.with_priors(PRIORS)
     assert type(other) is type(value)
-    assert value.under(PRIORS.copy()) is other
-    assert other.under(list(PRIORS)) is other
-    assert value.under(value.priors) is value
+    assert value.with_priors(PRIORS.copy()) is other
+    assert other.with_priors(list(PRIORS)) is other
+    assert value.with_priors(value.priors) is value
     for name in of_sort(value, shared):
         assert getattr(other, name) is getattr(value, name), name
     assert other.joint is not value.joint
@@ -120,11 +120,11 @@ def test_other_priors_share_what_priors_do_not_change(model):
 
 def test_what_is_shared_is_made_once_whoever_asks_first(model):
     value = replace(model._learned)
-    third = value.under("uniform").under(PRIORS)
+    third = value.with_priors("uniform").with_priors(PRIORS)
     found = third.estimated
     assert value.estimated is found
-    assert value.under("uniform").estimated is found
-    assert value.under("uniform").under(value.priors).estimated is found
+    assert value.with_priors("uniform").estimated is found
+    assert value.with_priors("uniform").with_priors(value.priors).estimated is found
 
 
 def test_answers_are_those_of_the_priors_that_the_estimator_holds(model):

@@ -1,4 +1,4 @@
-"""Attributes derived from a value that never changes."""
+"""Lazily computed, memoized attributes of immutable values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def shared_with(value: object) -> dict[str, Any]:
 
 
 def has_made(value: object, make: object) -> bool:
-    """Return whether `value.made(make)` was asked for before."""
+    """Return whether `value.memoize(make)` was asked for before."""
     return make in vars(value).get("_made", {})
 
 

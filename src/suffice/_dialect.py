@@ -1,4 +1,4 @@
-"""How the file that a model learned from wrote its cells, which the next file of the same kind is read by."""
+"""The dialect of a file (separator, decimal mark, missing markers, date notation), remembered for the next file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of files and what they promise, and files that appear whole or not at all."""
+"""File names and suffixes, and atomic writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that do what ours do without inheriting from ours: the one place that asks what they can.
+"""Duck typing: which foreign objects have the methods that ours have.
 
 A family, a density or a statistic that somebody wrote elsewhere has the verbs that its contract says it must have, and
 some of those that it may have. Wrapped once, where it comes in, it has all of them, and nobody else needs to ask.

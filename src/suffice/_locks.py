@@ -1,4 +1,4 @@
-"""One writer of a file at a time, among all threads and processes that ask."""
+"""File locks: one writer at a time, across threads and processes."""
 
 from __future__ import annotations
 

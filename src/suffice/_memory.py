@@ -1,4 +1,4 @@
-"""How many bytes one thing may take on this machine: what would take more is refused by name before it is allocated."""
+"""Memory limits: refuse an allocation by name before it is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces around texts, which people do not see: what counts as one, and which texts differ by nothing else."""
+"""Whitespace in text cells: what counts as one, and which texts differ by nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was learned, as one value that never changes: an estimator holds it, and every verb is a function of it."""
+"""The immutable fitted value that an estimator holds; every verb is a function of it."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Fitted(KeptRows):
         return replace(self, settings=settings, priors=copy(priors), chosen=chosen, **changed)
 
     def with_past(self, **changed: Any) -> Self:
-        """Return the value with something else told of it; what is derived stays."""
+        """Return a copy with changed provenance; caches are kept."""
         return share(self, replace(self, past=replace(self.past, **changed)))
 
-    def under(self, priors: object) -> Self:
-        """Return the value under other class priors, as users state them."""
+    def with_priors(self, priors: object) -> Self:
+        """Return a copy under other class priors, as users state them; caches that do not depend on them are shared."""
         told = frozen_priors(priors)
         if told == self._told:
             return self
@@ -93,8 +93,8 @@ class Fitted(KeptRows):
             known = vars(self)["_under"] = told, share(self, replace(self, priors=copy(priors)))
         return known[1]
 
-    def made(self, make: Callable[[Self], T], whatever_priors: bool = False) -> T:
-        """Return what a function makes of this value, made when first asked for; once for all class priors if told."""
+    def memoize(self, make: Callable[[Self], T], whatever_priors: bool = False) -> T:
+        """Return make(self), computed once; `whatever_priors`: once for all class priors."""
         known: dict[object, T] = (shared_with(self) if whatever_priors else vars(self)).setdefault("_made", {})
         return known[make] if make in known else known.setdefault(make, make(self))
 

@@ -1,4 +1,4 @@
-"""The rows that a model keeps, and what it says of them: what counts as one row where rows are held out."""
+"""The rows that a model keeps, and which of them leave together."""
 
 from __future__ import annotations
 

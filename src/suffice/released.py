@@ -1,4 +1,4 @@
-"""What became of a model beside what it learned; of a released one what was given up."""
+"""Provenance: edits since a model was learned, and what a released one gave up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The levels and classes a model knows: which of them differ by case or spaces only, and which a table has beside them.
+"""Levels and classes of a model, and near misses that differ by case or spaces.
 
 All of it is read off statistics, so that it does not matter in what way or by what engine rows were learned.
 """

@@ -202,13 +202,13 @@ def directions(scatter: np.ndarray, others: Sequence[np.ndarray], most: int = 6)
 
     Axes of the scatter, axes against those of other classes, and each column less what up to five others say of it.
     """
-    size = np.sqrt(np.maximum(np.diagonal(scatter), 1e-300))
+    size = np.sqrt(np.max([np.diagonal(own) for own in (scatter, *others)], axis=0).clip(1e-300))
     unit, d = scatter / size[:, None] / size, len(scatter)
     found = [*np.linalg.eigh(unit)[1].T]
     for other in others:
         for first, second in ((unit, other / size[:, None] / size), (other / size[:, None] / size, unit)):
             values, axes = np.linalg.eigh(second)  # of singular scatters too, by a floor under what does not vary
-            back = (axes / np.sqrt(np.maximum(values, 1e-7 * np.trace(second) / d))).T
+            back = (axes / np.sqrt(np.maximum(values, max(1e-7 * np.trace(second) / d, 1e-12)))).T
             found += [*(np.linalg.eigh(back @ first @ back.T)[1].T @ back)]
     for j in range(d):
         chosen: list[int] = []

@@ -1,4 +1,4 @@
-"""What the automatic classifier may spend: limits in bytes and rows, and what follows from them for given sizes.
+"""Limits in bytes and rows of the automatic classifier, and what follows from them for given sizes.
 
 Members that can be spared are left out beyond a fixed number of bytes, the same on every machine, so that a model does
 not depend on where it was fitted; what cannot be spared is refused where this machine has no memory for it (`costs`).

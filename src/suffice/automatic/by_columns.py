@@ -1,4 +1,4 @@
-"""What the members of an automatic classifier, pooled anew, say of rows left out by some of their columns."""
+"""The pool's held-out answers with some columns unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The automatic classifier judged by the rows that are kept."""
+"""Choose the automatic classifier's members from the rows kept."""
 
 from __future__ import annotations
 

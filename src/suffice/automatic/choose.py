@@ -1,4 +1,4 @@
-"""The automatic classifier's choice: members by exact leave-one-out, a stack of them, and a floor under posteriors.
+"""Choose members by exact leave-one-out, stack them, and mix a little of the prior into posteriors.
 
 Rows of a sample are scored without themselves under every setting of every member; each member keeps the setting that
 loses least after its own temperature; a log-linear stack pools the members, with weights for single columns; a little

@@ -1,4 +1,4 @@
-"""How the automatic classifier reads columns, fixed once from a sample of rows, without their labels.
+"""Encodings of the columns (normal scores, bins, knots, indicators), frozen once from a sample without labels.
 
 Numbers go in as they are and as normal scores (Φ⁻¹ of the mid-rank, linear between at most 200 knots), cut into
 quantile bins and on quantile knots for splines; categories by level and one-hot. With all of this fixed, the

@@ -1,4 +1,4 @@
-"""What the automatic classifier's members cost, known from sizes alone, before a byte of it is spent."""
+"""Memory and time that members take, predicted from sizes alone."""
 
 from __future__ import annotations
 

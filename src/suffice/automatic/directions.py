@@ -1,4 +1,4 @@
-"""Rows of very many columns, seen by their coordinates in a few hundred leading principal directions.
+"""Leading principal directions of very wide tables.
 
 Most of such columns are indicators of levels, of which a row has one in each category: what it adds to the coordinates
 is a row of a table, so that a row takes as much as it has cells, however many levels there are.

@@ -1,4 +1,4 @@
-"""Weights of members for rows of which less is known than of those they were judged on.
+"""Ensemble weights for rows with few known cells.
 
 The stack's weights hold where as many cells are known as usual: members repeat each other, and columns that depend on
 each other speak more than once, which weights below 1 make up for. Of few cells each is worth more, and other members

@@ -1,4 +1,4 @@
-"""Gaussian members judged in folds: where closed forms would judge a row by what its own label had a part in.
+"""Gaussian members judged in folds, where a closed form would use the row's own label.
 
 Missing cells are completed with the help of the labels, and many columns are seen in directions that the rows span; no
 rank-one formula takes a row out of either. So the rows are dealt into five folds, and each is scored by statistics of

@@ -1,4 +1,4 @@
-"""What a forest has learned: the sums of its leaves, or the rows that still freeze its trees, and its joint density."""
+"""The fitted value of a generative forest: leaf statistics or rows kept, and its joint density."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class ForestFitted(HeldFitted):
     @property
     def joint_value(self) -> Fitted:
         """The joint density, asked as any other is."""
-        return self._joint_alone.under(self.priors)
+        return self._joint_alone.with_priors(self.priors)
 
     def estimate_now(self) -> None:
         """Grow the trees; the density is made of their leaves when it is first asked for."""

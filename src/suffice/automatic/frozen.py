@@ -1,4 +1,4 @@
-"""A choice that stays as it is: the automatic classifier of a model that holds no rows to choose by.
+"""An ensemble whose choice is fixed, for models that keep no rows.
 
 Members, their settings, the weights of the stack and the joint model's amounts were found where the rows are. Here they
 are plain values, which bind to whatever statistics the model has by now.

@@ -1,4 +1,4 @@
-"""Members judged by folds of whole groups: rows of one subject say what others of it are.
+"""Members judged by folds of whole groups.
 
 Where rows are of groups, each fold holds whole ones, and everything that its rows are judged by is made of the others
 alone: columns, statistics, trees and levels. The members themselves are made of all rows.

@@ -1,4 +1,4 @@
-"""Boosted trees in a file, in few bytes: ten for most nodes."""
+"""Compact arrays of boosted trees for a model file."""
 
 from __future__ import annotations
 

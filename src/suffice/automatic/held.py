@@ -1,4 +1,4 @@
-"""What is held by estimators whose columns rows freeze: the rows as they are, or beyond a bound statistics of them."""
+"""Rows kept by an estimator, or, beyond a bound, statistics of them."""
 
 from __future__ import annotations
 

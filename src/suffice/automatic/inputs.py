@@ -1,4 +1,4 @@
-"""What members read off a row, as readings and codes of a program: the frozen columns, written out."""
+"""The inputs of members as readings and codes of an export program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One joint density for the automatic classifier, shrunk as much as the leave-one-out log density asks for."""
+"""The Gaussian joint density of the automatic classifier, its shrinkage chosen by leave-one-out log density."""
 
 from __future__ import annotations
 

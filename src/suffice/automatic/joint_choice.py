@@ -1,4 +1,4 @@
-"""Which joint density goes with the pool: Gaussians times categories, or a forest, by what rows left out say."""
+"""Choose the joint density beside the pool: Gaussians and categories, or a forest, by held-out log density."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of known class that judge scores made without them: what these lose, and at which temperature least."""
+"""Held-out scores judged: log-loss, and the temperature at which it is least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member of the automatic classifier, judged by rows left out."""
+"""A member with its held-out scores."""
 
 from __future__ import annotations
 

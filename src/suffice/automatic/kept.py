@@ -1,4 +1,4 @@
-"""What the rows of a model chose, kept beside them in its file, so that who loads it need not choose again.
+"""The choice made from the rows, kept in the model file so that loading does not choose again.
 
 Statistics and rows say it all: what is kept saves time and nothing else. Members are bound to the statistics as they
 are, at the settings found; what that would take long is kept as well, and what rows left out say of the pool, which

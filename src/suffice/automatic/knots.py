@@ -1,4 +1,4 @@
-"""Knots of each number, frozen with the columns: those of normal scores, of linear B-splines, and ends of bins."""
+"""Knots of each numeric column: of normal scores, of linear splines, and bin edges."""
 
 from __future__ import annotations
 

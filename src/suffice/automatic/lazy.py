@@ -1,4 +1,4 @@
-"""What takes long to make, and is not needed at once: made when it is first asked for, whoever asks."""
+"""Thread-safe lazy values."""
 
 from __future__ import annotations
 

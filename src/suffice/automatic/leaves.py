@@ -1,4 +1,4 @@
-"""Statistics of leaves: sums of cells for a density, and weights for trees that tell classes apart, by class."""
+"""Leaf statistics by class: sums of cells for the density, weights for the trees that classify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member of the automatic classifier is: a density by class with leave-one-out, bound to statistics.
+"""The protocol of a member: a density by class with leave-one-out, bound to statistics.
 
 A member is one file of `members/` and one line of `members.MEMBERS`; nothing else asks which it is. It names the
 statistics it needs (`statistic`), the settings to choose between (`candidates`), and what it says of new rows

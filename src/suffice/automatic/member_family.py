@@ -1,4 +1,4 @@
-"""The block of columns that the members of the automatic classifier share."""
+"""The family of the block of columns that all members share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of numbers and levels, as the members of the automatic classifier are given them."""
+"""Rows of numbers and category codes, as members read them."""
 
 from __future__ import annotations
 

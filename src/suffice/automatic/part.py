@@ -1,4 +1,4 @@
-"""What a member has to know of the rows: a part of the statistics, which merges and is saved like all others."""
+"""The statistic of a member: it merges and is saved like all others."""
 
 from __future__ import annotations
 

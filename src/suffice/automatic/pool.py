@@ -1,4 +1,4 @@
-"""The pooled posterior: members and single columns, weighted, and a little of the class prior mixed in."""
+"""The pooled posterior: a log-linear stack of members and single columns, mixed with the class prior."""
 
 from __future__ import annotations
 

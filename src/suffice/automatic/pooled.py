@@ -1,4 +1,4 @@
-"""What an automatic classifier has learned: statistics of its members and of a joint model, and how they are pooled."""
+"""The fitted value of the automatic classifier: statistics of its members, their pool and a joint density."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class PooledFitted(HeldFitted):
     @property
     def gaussians_beside(self) -> Fitted:
         """Gaussians and categories over all columns, under the priors as they are: what is near a forest and short."""
-        return self.joint_gaussians[0].under(self.priors)
+        return self.joint_gaussians[0].with_priors(self.priors)
 
     @shared
     def _joint_chosen(self) -> tuple[Fitted, tuple[Note, ...]]:
@@ -235,7 +235,7 @@ class PooledFitted(HeldFitted):
     @property
     def joint_value(self) -> Fitted:
         """The joint model alone, asked as any other is."""
-        return self._joint_alone.under(self.priors)
+        return self._joint_alone.with_priors(self.priors)
 
     @property
     def notes(self) -> tuple[Note, ...]:

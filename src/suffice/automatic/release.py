@@ -1,4 +1,4 @@
-"""The automatic classifier without rows: columns on round grids, histograms, Gaussians of numbers, levels.
+"""The automatic classifier without rows: histograms on round grids, Gaussians and levels.
 
 Knots of the model itself are cells, and pairs of levels count single rows. What is released instead is made anew from
 the rows at hand: the knots of a number lie on a grid whose step is a fixed share of the column's own spread; splines

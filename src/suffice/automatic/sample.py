@@ -1,4 +1,4 @@
-"""The rows that the automatic classifier is judged on."""
+"""The sample of rows that members are judged on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single columns in the stack, judged in folds: which are telling, and how much, is not asked of the rows they judge.
+"""Screen single columns for the stack, in folds.
 
 The columns that say most of some rows say more of these than of new ones (Hastie, Tibshirani & Friedman, The Elements
 of Statistical Learning, section 7.10.2). So the rows are dealt into five folds; for each, counts lose its rows, columns

@@ -1,4 +1,4 @@
-"""Pool left-out log densities: a log-linear stack with non-negative weights.
+"""The log-linear stack: pool held-out log densities with non-negative weights.
 
 Everything here works on F (n, k): log densities of rows under each class, made without the row itself (exact
 leave-one-out), and on `offset` (n, k): log class priors made without it too. Pooling log densities with weights is a

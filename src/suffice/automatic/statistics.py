@@ -1,4 +1,4 @@
-"""What the automatic classifier's members need to know of the rows: the rows themselves, or statistics of them.
+"""The statistics of all members: the rows themselves, or sums over them.
 
 Up to a number of distinct rows, they are held as they are (`MemberRows`), and everything is made from them when asked
 for: a model is then the same whether its rows came at once, in batches, or from merged models. Beyond, columns are

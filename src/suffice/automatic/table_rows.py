@@ -1,4 +1,4 @@
-"""Rows of a table, numbers and categories together, and what tells their contents apart."""
+"""Rows of a table, numbers and categories together, with hashes of their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows without a label in the joint model that goes with a pool: each counts in every class by the pool's posterior."""
+"""Semi-supervised joint density: rows without a label count in every class by the pool's posterior."""
 
 from __future__ import annotations
 

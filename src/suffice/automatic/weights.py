@@ -1,4 +1,4 @@
-"""The weights of a stack: the least of a penalised log-loss, and what leaving each row out of them does.
+"""Stack weights by penalised log-loss, and their leave-one-out.
 
 Rows are worked on in blocks of (members, classes, rows), rows last: a block stays in cache while its derivatives are
 taken, and no reduction runs along a short last axis. Blocks go by the sizes alone, and their sums are added in order.

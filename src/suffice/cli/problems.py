@@ -1,4 +1,4 @@
-"""What can be wrong with a file, a column or a combination of options, in the words of the command line."""
+"""Errors about files, columns and combinations of options, in the words of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line says of how good a model is: the same value, in the same words, by every command."""
+"""The sentences in which every command states how good a model is."""
 
 from __future__ import annotations
 

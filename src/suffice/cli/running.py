@@ -1,4 +1,4 @@
-"""How a command line is run, and what happens when something goes wrong: one line on stderr and an exit status."""
+"""Run a command line: one line on stderr and an exit status where something goes wrong."""
 
 from __future__ import annotations
 

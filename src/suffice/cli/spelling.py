@@ -1,4 +1,4 @@
-"""What the library says, as the command line spells it: options for keywords, `--model` for classes of Python.
+"""Messages of the library translated to options of the command line.
 
 Errors and notes are written once, where they arise, for people who call the library. Here their words are exchanged.
 Names and values in quotes are the users' own and stay as they are.

@@ -1,4 +1,4 @@
-"""From a table in a file to what a model learns from: columns, labels and row weights."""
+"""From a table in a file to columns, labels and row weights."""
 
 from __future__ import annotations
 

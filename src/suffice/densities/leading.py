@@ -1,4 +1,4 @@
-"""Which classes can matter to a row's posteriors, told by a few directions: only these are measured in all columns.
+"""Skip classes that cannot matter: a bound from a few directions before all columns are measured.
 
 A row's distance from a class within a few directions, any linear functions of the columns, is never more than its
 distance in all of them, so that the log density it stands for is an upper bound. Where the bound is so far below the

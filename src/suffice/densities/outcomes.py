@@ -1,4 +1,4 @@
-"""What a missing cell may hold: values, and how probable each is by class given the known cells of the row.
+"""The distribution of a missing cell by class, given the known cells of its row.
 
 Levels and small counts are all there are. The values of a number are the nodes of a quadrature: between points at fixed
 distances from the centre of every class, in units of its scale, three nodes each (Gauss-Legendre), so that narrow

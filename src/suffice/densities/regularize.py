@@ -1,4 +1,4 @@
-"""Make a covariance usable: shrink its correlations towards none, by the least that serves or by a given amount.
+"""Regularise a covariance: shrink its correlations by the least that makes it usable, or by a given amount.
 
 Rank and collinearity are judged on the correlation scale, so units do not matter: R_s = (1 − s) R + s I, which in the
 columns' own units is Σ_s = (1 − s) Σ + s diag(Σ).

@@ -1,4 +1,4 @@
-"""Statistics that may leave the house: each of at least so many rows, and none a row.
+"""Disclosure control: statistics in which every number sums over at least so many rows.
 
 Statistical disclosure control calls these rules the minimum frequency rule, rounding of small counts and
 microaggregation (Hundepool et al., Statistical Disclosure Control, 2012, doi:10.1002/9781118348239, chapters 3 and 5).

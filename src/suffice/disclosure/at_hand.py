@@ -1,4 +1,4 @@
-"""Encoded rows that are at hand when a model is released, and what they tell that sums do not."""
+"""The rows kept when a model is released, and what they tell that sums do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statistics of one block of columns, of whatever family, with nothing left that is of too few rows."""
+"""Disclosure control of one block of columns, by family."""
 
 from __future__ import annotations
 

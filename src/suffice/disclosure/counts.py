@@ -1,4 +1,4 @@
-"""Counts of levels, sums of counts and counts of values, of which none is left that is of too few rows."""
+"""Disclosure control of counts: levels, sums of counts, values."""
 
 from __future__ import annotations
 

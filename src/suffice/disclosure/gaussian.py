@@ -1,4 +1,4 @@
-"""Means and scatters of which none is of too few rows.
+"""Disclosure control of means and scatters.
 
 A mean is a sum over the rows of a class, a scatter over as many. Three things still give rows away, and are dealt with
 here. A scatter of no more rows than columns is the rows themselves, but for a rotation: it is kept where there are more

@@ -1,4 +1,4 @@
-"""What counts as enough rows, and the record of what was given up for that."""
+"""The minimum count, and the record of what was given up for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that hold the variance of some direction of columns alone, which a scatter must not be made of.
+"""Rows of high leverage: those that hold the variance of a direction alone.
 
 Where a linear rule of columns (total = a + b) holds for all rows of a class but one, the scatter S gives that row away:
 with u the direction of the rule and d = uᵀz what the centred row z deviates by, S u = d z. In general a row has the

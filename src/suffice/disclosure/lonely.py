@@ -1,4 +1,4 @@
-"""Gaussian statistics in which no row alone holds the variance of a direction, as far as rows at hand tell."""
+"""Gaussian statistics with rows of high leverage down-weighted."""
 
 from __future__ import annotations
 

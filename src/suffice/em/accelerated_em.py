@@ -1,4 +1,4 @@
-"""The way up: EM steps with Anderson's acceleration, in which the likelihood never falls.
+"""Monotone EM with Anderson acceleration.
 
 An EM step is a map whose fixed point is wanted. From the last few points and their steps, the combination whose step
 would be shortest if the map were linear is the next point: Walker & Ni (2011), doi:10.1137/10078356X; for EM, and with

@@ -1,4 +1,4 @@
-"""EM for missing cells by passes over the rows, when their patterns are too many to keep.
+"""EM for missing cells by passes over the rows, for very many patterns of missing cells.
 
 `sweep` is one E step over some rows, whose sums add. The maximum is that of `cells.complete`.
 """

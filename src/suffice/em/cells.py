@@ -1,4 +1,4 @@
-"""Maximum likelihood for Gaussians with missing cells: EM on the statistics of each pattern, never on the rows.
+"""EM for Gaussians with missing cells, on the statistics of each pattern.
 
 Little & Rubin, Statistical Analysis with Missing Data (3rd ed., 2019), section 11.2: the E step completes the
 statistics of a pattern by regressing its missing columns on the observed ones; the M step divides.

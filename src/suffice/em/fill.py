@@ -1,4 +1,4 @@
-"""Rows with missing cells, as what a Gaussian expects of them: one E step over rows in memory."""
+"""The E step for rows with missing cells: expected values and products."""
 
 from __future__ import annotations
 

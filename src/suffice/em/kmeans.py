@@ -1,4 +1,4 @@
-"""k-means from starts far apart: parts of rows near to a mean of their own.
+"""k-means with k-means++ starts.
 
 Starts are drawn as by Arthur & Vassilvitskii (2007), each with a chance in proportion to its squared distance from
 those before; then rows and means move in turn (Lloyd 1982, doi:10.1109/TIT.1982.1056489) until no row does. SciPy's

@@ -1,4 +1,4 @@
-"""Rows with missing cells inside EM for mixtures."""
+"""The E step for missing cells within mixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What EM for mixtures asks of a model. `estimate.mixture` is one; EM itself knows no setting that users make."""
+"""The protocol of a model that mixture EM fits; `estimate.mixture` is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing cells given the observed ones: the regressions of many patterns of missing cells at once.
+"""Regressions of missing cells on observed ones, for many patterns at once.
 
 Under N(μ, Σ) the missing cells of a row are μ_m + B (x_o − μ_o) plus noise of covariance C, B = Σ_mo Σ_oo⁻¹ and
 C = Σ_mm − B Σ_om. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹: a few missing cells cost the

@@ -1,4 +1,4 @@
-"""Fit mixtures of several components: seeded k-means++ starts, EM from each, and the number of components by BIC.
+"""Starts of mixture EM, and the number of components by BIC.
 
 Starts differ in where their centres are sought, for many of Lloyd's steps lead all of them to one place. BIC, which
 holds for many rows, tries a number of components only while each free parameter has CELLS cells.

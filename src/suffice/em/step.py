@@ -1,4 +1,4 @@
-"""One EM step for Gaussians with missing cells, for all patterns with equally many observed cells at once.
+"""One EM step for Gaussians with missing cells, for all patterns of one size at once.
 
 With δ the rows less their mean, missing cells filled in by `regression`, and P = Σ⁻¹, the squared distance of the
 observed cells is δᵀ P δ.

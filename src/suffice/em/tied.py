@@ -1,4 +1,4 @@
-"""EM for classes that share one covariance, of several tables at once, with the scatter of each class by itself.
+"""EM for classes that share one covariance.
 
 What `cells.complete` climbs to for a shared covariance, by a fixed number of plain steps: rows whose missing cells are
 expected from the others of their row, under class means and one covariance. Tables that differ in few of their rows

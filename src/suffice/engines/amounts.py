@@ -1,4 +1,4 @@
-"""Numbers as people write them: amounts of money, percentages, and losses in parentheses."""
+"""Parse amounts of money, percentages, and negative numbers in parentheses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates as people write them, as days since 1970-01-01, and what the calendar says of a day beside its number.
+"""Parse dates to days since 1970-01-01, and derive calendar columns.
 
 Notations: "iso" (2026-04-03, 2026/4/3, also with a time of day, or a time alone), "dmy" (3.4.2026, 03/04/26), "mdy"
 (4/3/2026) and "named" (3 Apr 2026, April 3, 2026). Years of two digits are those from 1969 to 2068, as in POSIX.

@@ -1,4 +1,4 @@
-"""What the cells of a CSV column say of themselves, and what they become: numbers, truth values or text.
+"""Infer the type of CSV columns, and convert their cells.
 
 Dates are found here, and become days in `csv_dates`.
 

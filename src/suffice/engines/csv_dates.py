@@ -1,4 +1,4 @@
-"""Which columns of text hold dates, in which notation, and which columns the calendar adds."""
+"""Infer date columns and their notation."""
 
 from __future__ import annotations
 

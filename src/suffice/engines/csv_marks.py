@@ -1,4 +1,4 @@
-"""Which decimal mark the numbers of CSV files have: 9.100 is nine or nine thousand."""
+"""Infer the decimal mark: 9.100 is nine or nine thousand."""
 
 from __future__ import annotations
 

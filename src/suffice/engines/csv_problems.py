@@ -1,4 +1,4 @@
-"""What can be wrong with a CSV file."""
+"""Errors about CSV files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of how CSV files were read, where that had to be guessed."""
+"""Remarks on how a CSV file was read where it had to be guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV files read the one way there is, whoever asks: whole or in parts, one file or many, plain or compressed.
+"""The CSV reader: whole or in parts, one file or many, plain or compressed.
 
 So are workbooks and JSON lines, whose cells are made text first (`csv_text`).
 

@@ -1,4 +1,4 @@
-"""What a text does not say of itself before its cells are read: its encoding, its separator, its names.
+"""Infer the encoding, separator and header of a text file.
 
 What had to be guessed is remarked. Workbooks and JSON lines are made text here, so that their cells are read alike.
 """

@@ -1,4 +1,4 @@
-"""Files of one JSON object a line as text, cell by cell, so that they are read as every other text is.
+"""Read JSON lines as text cells.
 
 A key is a column, null and a key that is not there are empty cells. Numbers are text as they are written.
 """

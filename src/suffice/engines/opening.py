@@ -1,4 +1,4 @@
-"""What a table can be read from, piece by piece: files, Arrow streams, lazy frames, relations of a database.
+"""Sources a table can be read from: files, Arrow streams, lazy frames, database relations.
 
 `open_source` returns a `Source`: the types of its columns, the number of rows where that is known without reading them,
 and its parts. Polars and DuckDB objects come to us; neither library is imported.

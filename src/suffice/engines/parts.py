@@ -1,4 +1,4 @@
-"""The parts a table comes in: row groups of files, which any machine can read, and batches of a stream in memory.
+"""Parts of a table: row groups of files, batches of a stream.
 
 A part is read as tables of a bounded number of rows, so that memory depends on neither its size nor their number.
 """

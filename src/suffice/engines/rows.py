@@ -1,4 +1,4 @@
-"""The rows of one batch that a model can learn from: their columns, labels and weights."""
+"""The rows of a batch that a model can learn from: columns, labels, weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects as bytes that travel between processes of one job, and are made objects again only if this job wrote them.
+"""Signed pickles between the processes of one job.
 
 Unpickling runs what the bytes say. A cluster keeps bytes in memory and on disks between its machines, so each job signs
 its own with a key that travels with the work itself, which the cluster runs anyway: whoever knows the key could have

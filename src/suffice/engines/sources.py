@@ -1,4 +1,4 @@
-"""A table that is read in parts, whatever it comes from."""
+"""The protocol of a table read in parts."""
 
 from __future__ import annotations
 

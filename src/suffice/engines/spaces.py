@@ -1,4 +1,4 @@
-"""Spaces around the texts of a table taken away, and how many cells had some."""
+"""Strip spaces of text columns, and count how many cells had some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sheets of Excel and OpenDocument workbooks as text, cell by cell, so that they are read as every other text is.
+"""Read sheets of Excel and OpenDocument workbooks as text cells.
 
 Numbers are written with a decimal point, dates as in ISO 8601, a duration in days as Excel counts them. The names of
 columns stand below title lines, if there are any, as in text for people (`header_place`).

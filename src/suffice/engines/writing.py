@@ -1,4 +1,4 @@
-"""Results written piece by piece to one file, which appears under its name when it is complete and on disk."""
+"""Write results batch by batch to a file that appears when complete."""
 
 from __future__ import annotations
 

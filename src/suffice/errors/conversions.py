@@ -1,4 +1,4 @@
-"""Files that hold tables and are not read, and what makes of them one that is."""
+"""Errors for file formats that are not read, with the command that converts them."""
 
 from __future__ import annotations
 

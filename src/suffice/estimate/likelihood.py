@@ -1,4 +1,4 @@
-"""Maximum likelihood of Gaussians with its repairs.
+"""Maximum-likelihood Gaussians, regularised where singular.
 
 A class whose rows do not vary (one row, say) takes the pooled covariance; a column that is constant within a
 class gets FLOOR of its pooled variance; a column that never varies has no density. A singular covariance gets the least

@@ -1,4 +1,4 @@
-"""Probabilities from counts: class priors and categorical levels."""
+"""Smoothed probabilities from counts: class priors and categorical levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much covariances are shrunk and pooled, as users ask for it, and the rules that find the amount."""
+"""Shrinkage of covariances: settings, and rules for the amount (Ledoit-Wolf, OAS, RDA)."""
 
 from __future__ import annotations
 

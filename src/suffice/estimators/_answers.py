@@ -1,4 +1,4 @@
-"""The questions: each one line that hands what was learned to a function of it."""
+"""Estimator methods that answer questions: each one line over a function."""
 
 from __future__ import annotations
 

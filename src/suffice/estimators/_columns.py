@@ -1,4 +1,4 @@
-"""What a model knows of its columns, and what of a table it has never seen."""
+"""The schema of an estimator's columns, and checks of new tables."""
 
 from __future__ import annotations
 

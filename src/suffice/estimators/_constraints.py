@@ -1,4 +1,4 @@
-"""What each setting of an estimator may be: kinds of constraints, for the table beside its class.
+"""Validation of settings by constraints.
 
 Rules between settings, which no table can hold, are functions of the estimator in its `_rules`.
 """

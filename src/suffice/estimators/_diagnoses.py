@@ -1,4 +1,4 @@
-"""What only a joint density can answer: what to measure, which columns suffice, which labels are wrong, what moved."""
+"""Estimator methods that only a joint density can answer: importance, label errors, drift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that change what an estimator has learned; all return the estimator."""
+"""Estimator methods that change what was learned; all return the estimator."""
 
 from __future__ import annotations
 

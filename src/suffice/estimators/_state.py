@@ -1,4 +1,4 @@
-"""The state of an estimator: its settings, and one value of what it has learned, replaced as a whole."""
+"""The state of an estimator: its settings, and one immutable fitted value."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class State(ClassifierMixin, BaseEstimator):
         if learned is None:
             check_is_fitted(self)
         assert learned is not None
-        return learned.under(self.priors)
+        return learned.with_priors(self.priors)
 
     def _begin(self, schema: Schema) -> Fitted:
         """Return the value that has learned nothing of a table's columns yet."""

@@ -1,4 +1,4 @@
-"""What all estimators are: what they learn, are asked, and can be written as."""
+"""The base class of all estimators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zip archives that hold exactly what they should, read without trusting what they say of themselves.
+"""Zip archives read without trusting their headers.
 
 A zip file names its parts twice, in front of each and in a directory at the end, and nothing forces the two to agree:
 parts may overlap, repeat a name, lie in each other, or claim sizes that their file does not have. Here the parts must

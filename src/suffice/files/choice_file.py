@@ -1,4 +1,4 @@
-"""What the rows of a model chose, in its file beside what it is: a saving of time, which nothing depends on.
+"""The kept choice in a model file: it saves time, and answers do not depend on it.
 
 `choice.json` names the `model.json` that it is of by its digest, and so the settings and every array of statistics; it
 lists the digests of its own arrays, `choice_NAME.npy`, and `choice.sha256` holds that of `choice.json`. Where anything

@@ -1,4 +1,4 @@
-"""Bring a saved estimator back."""
+"""Load a saved estimator."""
 
 from __future__ import annotations
 

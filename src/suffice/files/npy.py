@@ -1,4 +1,4 @@
-"""Arrays of model files: `.npy` as NumPy writes it, of few plain types."""
+"""Plain `.npy` arrays of a few types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Save a model so that nothing is lost: read back first, and never over what others have written meanwhile."""
+"""Save a model: read back before it replaces the old file, and never over another writer's change."""
 
 from __future__ import annotations
 

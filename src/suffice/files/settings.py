@@ -1,4 +1,4 @@
-"""Turn the settings and blocks of an estimator into the plain values of a model file, and back."""
+"""Settings and blocks as JSON, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees whose structure is frozen: cells of columns, boxes of cells, and the density that statistics of leaves give."""
+"""Generative forests: frozen trees, and the density that leaf statistics give."""
 
 from .boosting import Boosting
 from .columns import ForestColumns, ForestReading, levels_within

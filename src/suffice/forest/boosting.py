@@ -1,4 +1,4 @@
-"""Trees boosted for the classes' log-odds: each is grown on the gradients that those before it leave.
+"""Gradient boosting of trees for the classes' log-odds.
 
 Newton's steps of the log-loss, one tree for each class in every round (Friedman 2001, doi:10.1214/aos/1013203451; Chen
 & Guestrin 2016, doi:10.1145/2939672.2939785): a leaf adds −rate G / H, its rows' sums of gradients w (p − [own class])

@@ -1,4 +1,4 @@
-"""Columns cut into cells, frozen once from a sample of rows: what trees split, and what leaves are densities over.
+"""Columns cut into cells, frozen once from a sample of rows.
 
 A number's cells are its values where these are few; otherwise quantile intervals, and every value that is repeated as
 often as an interval is filled has a cell of its own. Each cell has a place among the normal scores of its column, so

@@ -1,4 +1,4 @@
-"""From statistics of leaves to their tables: every node is shrunk towards its parent, up to the root.
+"""Leaf tables from leaf statistics, every node shrunk towards its parent.
 
 With n the weight in a node and u its parent,
 

@@ -1,4 +1,4 @@
-"""What a sample of rows freezes for forests: cells of columns, and trees."""
+"""The frozen structure of a forest: cells of columns, and trees."""
 
 from __future__ import annotations
 

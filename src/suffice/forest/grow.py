@@ -1,4 +1,4 @@
-"""The structure of trees, found on the rows kept.
+"""Grow trees on the rows kept.
 
 Rows, columns and draws come in an order that the contents decide, so that equal rows grow equal trees.
 """

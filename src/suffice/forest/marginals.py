@@ -1,4 +1,4 @@
-"""What rows say by all leaves that their known cells allow: one of each tree, or more where cells are missing."""
+"""Marginals of a forest: rows with missing cells reach several leaves of a tree."""
 
 from __future__ import annotations
 

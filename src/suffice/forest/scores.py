@@ -1,4 +1,4 @@
-"""Sums over the leaves that a row ends in, one of each tree: shares of classes or boosted log-odds."""
+"""Sums of leaf values over trees, and their Shapley values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tree grown from cells: every node is split where its classes come apart most, in a few columns drawn for it.
+"""Grow one tree: the best split of every node, among a few columns drawn for it.
 
 Apart by Gini's index (Breiman, Friedman, Olshen & Stone 1984, Classification and Regression Trees, ch. 4): the split
 has the largest Σ_c l_c² / Σ_c l_c + Σ_c r_c² / Σ_c r_c of the classes' weights on either side. Weights are whole

@@ -1,4 +1,4 @@
-"""What the leaves of a forest know of rows: weights by class, and sums of each column's cells."""
+"""Sufficient statistics of leaves: weights by class, and sums of each column's cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees as plain arrays: each node asks whether the cell of one column is at most a number."""
+"""Trees as plain arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cells of a row say within a leaf: Gaussians of normal scores cut to its box, and shares of levels."""
+"""Densities within a leaf: truncated Gaussians of normal scores, and shares of levels."""
 
 from __future__ import annotations
 

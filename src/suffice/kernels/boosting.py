@@ -1,4 +1,4 @@
-"""Trees of gradients as the compiled kernels grow them."""
+"""Compiled growing of gradient trees."""
 
 from __future__ import annotations
 

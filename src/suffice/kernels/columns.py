@@ -1,4 +1,4 @@
-"""Numbers looked up among the knots and cuts of their columns, all columns of a row at a time."""
+"""Compiled look-ups of numbers among knots and cuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees as the compiled kernels grow them."""
+"""Compiled growing of classification trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows left out of a class whose matrices are diagonal, at several strengths, with few passes over what is made."""
+"""Compiled leave-one-out of Gaussians with diagonal matrices, at several strengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled library, which must have been made of the source beside it."""
+"""Load the compiled library, which must match the source beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapley values of the columns asked on the way to the leaves of trees."""
+"""Compiled Shapley values of trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees as the compiled kernels walk them: nodes of eight bytes, numbered within their tree."""
+"""Compiled walks down trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edit what a model has learned, as one edits a database: add, merge, forget and decay rows; drop and rename classes.
+"""Edits of a fitted value: add, merge, forget and decay rows; drop and rename classes.
 
 Every edit makes a new value of what was learned, and leaves the old one as it was.
 """

@@ -1,4 +1,4 @@
-"""Mixtures of several components: which row is of which component depends on all rows, and EM finds it."""
+"""Learn mixtures of several components by EM."""
 
 from __future__ import annotations
 

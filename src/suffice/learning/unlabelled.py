@@ -1,4 +1,4 @@
-"""Rows without a label join a model by EM: each counts in every class by its posterior (semi-supervised learning).
+"""Semi-supervised learning by EM: rows without a label count in every class by their posterior.
 
 Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085.
 """

@@ -1,4 +1,4 @@
-"""Leave-one-out of what a model says by some of the columns, all others unknown.
+"""Leave-one-out with some columns unknown.
 
 Every subset of columns is a marginal of the joint density. Columns that are independent given the class add up, so that
 each is left out once for all subsets; columns that depend on each other, as those of a full covariance, go by the

@@ -1,4 +1,4 @@
-"""Settings judged by whole groups: what is said of rows of a group with a setting had all of them been left out.
+"""Settings chosen by folds of whole groups.
 
 No formula takes the rows of a group out of a covariance at every setting at once. So groups are dealt into folds, and
 each fold is judged by estimates from the rows kept of all others.

@@ -1,4 +1,4 @@
-"""What a model chooses by leave-one-out: amounts of shrinkage (`shrinkage="loo"`), the strength of a prior."""
+"""Settings chosen by leave-one-out: `shrinkage="loo"`, and the strength of a prior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves the statistics of a Gaussian with each row, and when a formula may be trusted to follow.
+"""Downdates of Gaussian statistics by one row, and when they can be trusted.
 
 It may where no single row can bring a variance or an eigenvalue near the point where an estimate is repaired; any other
 row is left out by a refit, so that the answer is what the library says of the other rows.

@@ -1,4 +1,4 @@
-"""Exact leave-one-out of a block of Gaussian columns, mostly without refits."""
+"""Exact leave-one-out of a block of Gaussian columns."""
 
 from __future__ import annotations
 

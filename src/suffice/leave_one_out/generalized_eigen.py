@@ -1,4 +1,4 @@
-"""Rows left out of one class's (a B + S_c): all strengths a at once, in the coordinates in which B is the identity.
+"""Leave-one-out of a B + S_c for all strengths a at once, by a generalized eigendecomposition.
 
 What `wishart` says of a row and its weight is worked out here for one γ: S_c is diagonalised in these coordinates, and
 a row leaves by formulas of rank one.

@@ -1,4 +1,4 @@
-"""Leave-one-group-out: what the model would say of the rows of a group had it learned from all other groups.
+"""Leave-one-group-out.
 
 A group leaves the statistics with all of its rows, and the estimate is made again of what is left.
 """

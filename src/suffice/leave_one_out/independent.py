@@ -1,4 +1,4 @@
-"""Leaving out a row of independent columns: every cell leaves the sum of squares of its own column."""
+"""Leave-one-out of independent Gaussian columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact leave-one-out: what the model would say of each row had it learned from all the others.
+"""Exact leave-one-out of a whole model.
 
 Statistics lose a row as they gained it, so the answer costs about one scoring pass instead of n refits. Families say
 how (`leave_one_out` in `estimate.families`), Gaussians by rank-one downdates; families without a closed form are

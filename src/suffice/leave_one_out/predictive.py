@@ -1,4 +1,4 @@
-"""Leaving out a row under a conjugate prior: the posterior predictive of statistics without it, for many rows at once.
+"""Leave-one-out of the posterior predictive under a conjugate prior.
 
 Without row i its class has another weight, mean and scatter (see `leaving`), the scatter within classes loses
 h δδᵀ, and the prior covariance B, which is made from the rows, changes in every entry of its diagonal: so each row

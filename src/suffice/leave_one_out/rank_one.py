@@ -1,4 +1,4 @@
-"""Leaving out a row of full covariances without shrinkage: the inverse loses a matrix of rank one.
+"""Leave-one-out of full covariances by rank-one downdates.
 
 With A the scatter of a covariance (own, shared, or partly pooled), A' = A − β δδᵀ,
 rᵀA'⁻¹r = rᵀA⁻¹r + β (rᵀA⁻¹δ)² / (1 − β δᵀA⁻¹δ) and log|A'| = log|A| + log(1 − β δᵀA⁻¹δ),

@@ -1,4 +1,4 @@
-"""The settings of regularised discriminant analysis by leave-one-out: how much classes share, how much they shrink.
+"""Regularised discriminant analysis: its two settings by leave-one-out.
 
 The exact leave-one-out density of a row is no fair judge of settings where a class has few rows for its columns: the
 own class always has one row less than the others, its determinant is smaller by as much for every row of the class, and

@@ -1,4 +1,4 @@
-"""Leave-one-out by what it means: estimate again without the row, for families that have no closed form."""
+"""Leave-one-out by refits, for families without a closed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaving out a row of full covariances that are shrunk: the target moves with the row, so each row is factored anew.
+"""Leave-one-out of shrunk full covariances, each row factored anew.
 
 A row changes the diagonal that its covariance is drawn to (and, for a rule, the amount), which is no change of low
 rank. Scatters without the row are made, shrunk and factored for a block of rows at a time, O(d³) for each row.

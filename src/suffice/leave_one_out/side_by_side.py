@@ -1,4 +1,4 @@
-"""Leaving out rows of full covariances where cells are missing: EM for many rows side by side, each without itself.
+"""Leave-one-out with missing cells: EM for many rows side by side.
 
 A refit of a small table costs what its calls cost, not its numbers. Here every array holds the estimates of many rows:
 EM is that of `em`, from the start that a refit has, on sums by pattern of cells which lack one row. What is near any

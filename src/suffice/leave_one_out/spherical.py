@@ -1,4 +1,4 @@
-"""Leaving out a row of spheres: one variance for all columns, by class, shared, or partly pooled."""
+"""Leave-one-out of spherical covariances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strong a conjugate prior should be, by leave-one-out: `NormalInverseWishart(strength="loo")`.
+"""The strength of a conjugate prior by leave-one-out: `NormalInverseWishart(strength="loo")`.
 
 Rows are scored by the posterior predictive of the others, a Student t, whose tails grow with what is not known: a
 single row far out costs a logarithm there, and cannot drive the choice. Where classes have covariances of their own,

@@ -114,7 +114,7 @@ def explained(view: View, X: object = None) -> Explained:
     """
     if X is not None:
         return _explained(view, X, np.arange(view.aligned(X)[0].rows))
-    known = view.fitted.made(_nothing_explained)
+    known = view.fitted.memoize(_nothing_explained)
     if not known:
         table, _, sample = view.kept()
         every = np.repeat(np.arange(len(sample.codes)), np.maximum(np.round(sample.copies), 1).astype(np.intp))

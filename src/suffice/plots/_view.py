@@ -259,7 +259,7 @@ class View:
             index = np.arange(len(seen.codes))
         judged = max(FEWEST_JUDGED, min(JUDGED_ROWS, JUDGED_CELLS // len(self.schema)))
         index = np.sort(np.random.RandomState(0).permutation(index)[:judged])
-        return self._gains(positions, seen, index, known=self.fitted.made(_no_gains) if seen.own else {})
+        return self._gains(positions, seen, index, known=self.fitted.memoize(_no_gains) if seen.own else {})
 
     def _apart(self, ranked: Sequence[int], rows: Rows | None, count: int) -> list[int]:
         """Return the first `count` columns of which none is all but a copy of one before; of too few, all others."""

@@ -48,7 +48,7 @@ class ColumnFacts:
 
 def column_facts(fitted: Fitted) -> list[ColumnFacts]:
     """Return what is known of each column, in their order; from the rows kept and from what families promise."""
-    return fitted.made(_of_columns, whatever_priors=True)
+    return fitted.memoize(_of_columns, whatever_priors=True)
 
 
 def _of_columns(fitted: Fitted) -> list[ColumnFacts]:

@@ -34,7 +34,7 @@ def judge(fitted: Fitted, pair: Pair) -> Judged | None:
     kept, new = pair.old.rows, pair.new.rows
     if kept is None or new is None or len(pair.old.codes) < FEWEST or not _alike(pair):
         return None
-    asked, held = fitted.joint_value, fitted.made(hold_out, whatever_priors=True)
+    asked, held = fitted.joint_value, fitted.memoize(hold_out, whatever_priors=True)
     old_fold = np.zeros(len(pair.old.codes), dtype=np.int64)
     for number, fold in enumerate(held.folds):
         old_fold[fold.index] = number

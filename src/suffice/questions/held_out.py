@@ -1,4 +1,4 @@
-"""Models of all rows but those of a fold, from statistics that lose them: what outlier p-values compare rows with."""
+"""Models without each fold, for the ranks of outlier p-values."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Importance:
 
 def importance(fitted: Fitted) -> Importance:
     """Return what each column is worth, made once for what was learned."""
-    return fitted.made(_importance)
+    return fitted.memoize(_importance)
 
 
 def is_known(fitted: Fitted) -> bool:

@@ -1,4 +1,4 @@
-"""Rows kept, by which columns are judged: each without itself, by what some of its cells tell."""
+"""Held-out answers to rows kept, with some of their cells unknown."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ByFolds:
     def __init__(self, fitted: Fitted, index: Codes) -> None:
         self.fitted = fitted
         self.order = [p for block in fitted.joint_value.blocks for p in block.positions]
-        held, kept = fitted.made(hold_out, whatever_priors=True), fitted.sampled_rows()
+        held, kept = fitted.memoize(hold_out, whatever_priors=True), fitted.sampled_rows()
         place = np.full(len(held.codes), -1)
         place[index] = np.arange(len(index))
         self.size, self.folds = len(index), list[_Fold]()

@@ -32,7 +32,7 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
             if by_class:
                 return outliers.class_pvalues(model, rows, law)
             return outliers.pvalues(model, rows, _replicates(asked), law)
-        return rank_pvalues(fitted.made(_compared), encoded, rows, model.log_prior, by_class)
+        return rank_pvalues(fitted.memoize(_compared), encoded, rows, model.log_prior, by_class)
     codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
         return outliers.own_pvalues(model, rows, codes, law)
@@ -50,7 +50,7 @@ def outlier_reference(fitted: Fitted) -> str:
         return f"the exact law of distances from a class of {asked.statistics.total:g} rows ({law.name})"
     if law is not None and asked.statistics.sample is None:
         return f"{law.name} within classes, and over classes the ranks among rows simulated from the model"
-    held = fitted.made(_compared)
+    held = fitted.memoize(_compared)
     return (
         f"the rank among {len(held.codes)} rows held out, each judged by one of {len(held.folds)} models of the "
         f"others; p-values below {1.0 / (1.0 + held.size):.2g} are extrapolated"
@@ -59,7 +59,7 @@ def outlier_reference(fitted: Fitted) -> str:
 
 def _held_out(fitted: Fitted) -> HeldOut:
     """Return rows held out and the models of the others, made once for what was learned."""
-    return fitted.made(hold_out, whatever_priors=True)
+    return fitted.memoize(hold_out, whatever_priors=True)
 
 
 def _compared(fitted: Fitted) -> HeldOut:
@@ -74,7 +74,7 @@ def _learned(fitted: Fitted) -> Learned:
 
 def _replicates(fitted: Fitted) -> list[outliers.Replicate]:
     """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
-    return [] if len(fitted.joint.classes) == 1 else fitted.made(make_replicates)
+    return [] if len(fitted.joint.classes) == 1 else fitted.memoize(make_replicates)
 
 
 def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes, observed: NDArray[np.bool_]) -> Array:

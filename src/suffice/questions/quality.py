@@ -12,7 +12,7 @@ from .leave_one_out import taken
 
 def quality(fitted: Fitted) -> Quality:
     """Return how good answers to the rows kept are, each left out; made once for what was learned."""
-    return fitted.made(_quality)
+    return fitted.memoize(_quality)
 
 
 def is_known(fitted: Fitted) -> bool:

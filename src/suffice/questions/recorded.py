@@ -1,4 +1,4 @@
-"""How the numbers of a table were recorded, read off the rows that a model keeps."""
+"""Steps and bounds of a table's numbers, from the rows kept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def recorded(fitted: Fitted) -> ByBlock | None:
     Rows that share out a total, levels and truth values are drawn as they are recorded. Merged models keep the rows of
     the whole table, and find what it shows.
     """
-    return fitted.made(_of_rows_kept, whatever_priors=True)
+    return fitted.memoize(_of_rows_kept, whatever_priors=True)
 
 
 def _of_rows_kept(fitted: Fitted) -> ByBlock | None:

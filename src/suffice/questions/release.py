@@ -1,4 +1,4 @@
-"""Let a model go: without rows, and without a number from which one could be read.
+"""Release a model: no rows, and no number from which one could be read.
 
 What is rounded, filled and grouped for that is no sum of known rows any more. It stays so when rows join later: such a
 model no longer counts as released, and still does not forget, leave out, or claim an exact law.

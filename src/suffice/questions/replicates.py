@@ -1,4 +1,4 @@
-"""Exact laws of distances within classes; and for several classes rows simulated under them, where none are kept.
+"""Exact laws of distances within classes, or rows simulated under them.
 
 A model estimated from few rows fits new rows worse than those it learned from. For Gaussian classes estimated without
 any repair, how much worse is known exactly. Over classes p-values are averaged; the law of the average is that of rows

@@ -62,7 +62,7 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
 def _limits(fitted: Fitted, alpha: float, by_class: bool) -> list[Limits]:
     released = fitted.past.released
     if released is None or fitted.statistics.sample is not None:
-        return fitted.made(set_scores).limits(len(fitted.schema), fitted.log_prior, alpha, by_class)
+        return fitted.memoize(set_scores).limits(len(fitted.schema), fitted.log_prior, alpha, by_class)
     sets, classes = released.sets, fitted.statistics.classes
     if sets is None or sets.classes != classes or not np.allclose(sets.priors, np.exp(fitted.log_prior), atol=SAME):
         raise DataError(

@@ -53,7 +53,7 @@ def flag_labels(wrong: Array, fdr: object) -> NDArray[np.bool_]:
 
 def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object, groups: object = None) -> Judged:
     """Return the given labels and the posteriors of the true ones."""
-    fitted = fitted.under(None)  # labels come as often as they do among the rows learned
+    fitted = fitted.with_priors(None)  # labels come as often as they do among the rows learned
     fitted.check_leaving()
     rows, n = fitted.encoded(X)
     weight = read_weights(sample_weight, n)
@@ -103,7 +103,7 @@ def _left_out(fitted: Fitted, rows: Rows, codes: Codes, leaves: Leaves) -> Array
 def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array) -> Channel:
     """Return the channel of labels, by these rows or by those kept, whichever are more."""
     if fitted.statistics.sample is not None and float(fitted.reservoir.copies.sum()) > len(codes):
-        return fitted.made(_channel_of_kept)
+        return fitted.memoize(_channel_of_kept)
     total = float(weight.sum())  # weights are copies of rows, unless they add up to less than the rows
     return find_channel(log_posterior, codes, weight * max(1.0, len(codes) / total) if total else weight)
 

@@ -1,4 +1,4 @@
-"""What statistics read from a file must be before any of them is computed with; ValueError says what is not.
+"""Checks of statistics read from a file; ValueError says what is wrong.
 
 Every array of a model file is finite when it comes here (see `files/`); types, shapes, signs and sizes are judged here.
 """

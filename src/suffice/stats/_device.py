@@ -1,4 +1,4 @@
-"""The loops of `_kernels` over rows that live on another device: sums by matrix products there, small results here.
+"""The sums of `_kernels` for rows on another device.
 
 Rows are visited in class order, a block at a time, so that a block holds few classes: their sums are products with a
 matrix of indicators, and centred rows make the scatter. Only sums (class × column) and products (column × column) leave

@@ -1,4 +1,4 @@
-"""The loops that read rows: cache-sized segments of one class each, centred, then multiplied.
+"""Centred sums of products over rows, in cache-sized segments of one class.
 
 Rows are visited class by class. A segment is a piece of a class that fits in cache: it is gathered, its mean taken
 and subtracted there, and its centred rows go into a buffer long enough to be multiplied at full speed. Segments are

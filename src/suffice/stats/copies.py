@@ -1,4 +1,4 @@
-"""Whether equal rows are copies of one row, or separate rows that few possible values make equal.
+"""Tell copies of a row from equal rows that few possible values make.
 
 A copied row must leave with all of its copies wherever rows are held out: a member that memorises a row would otherwise
 be judged by a row it has seen. Where columns take few values, as yes and no, equal rows are to be expected, and each is

@@ -1,4 +1,4 @@
-"""The step in which the numbers of a column were written down: whole years, tenths of a millimetre, multiples of 25."""
+"""The step in which a column's numbers were recorded: whole years, tenths, multiples of 25."""
 
 from __future__ import annotations
 

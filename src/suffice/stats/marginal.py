@@ -1,4 +1,4 @@
-"""Statistics of some of the columns, from those of all: what rows that never had the others would have left."""
+"""Statistics of some of the columns, from those of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One number from many classes: variances within classes, and about the mean of all rows."""
+"""Variances pooled within classes, and about the mean of all rows."""
 
 from __future__ import annotations
 

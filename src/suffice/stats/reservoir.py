@@ -1,4 +1,4 @@
-"""A sample of the rows themselves, at most 2,000 or so, that merges as exactly as the statistics do.
+"""A mergeable sample of rows by hash.
 
 What needs rows (leave-one-out scores, quantiles of them) asks this sample. A row is in it by a hash of its own cells
 and class, not by its place: the rows with the smallest hashes stay (bottom-k sampling, Cohen & Kaplan 2007,

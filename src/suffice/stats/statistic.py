@@ -1,4 +1,4 @@
-"""What the statistic of a block of columns is asked: facts about rows by class, which add up."""
+"""The protocol of a statistic: it adds up over rows, by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a column names what rows belong to, such as the number of a patient: rows of one value are too much alike.
+"""Find columns that name subjects, such as the number of a patient: rows of one value are too much alike.
 
 Rows of one value are compared with those of the next value in the column's order, so that a number which other columns
 follow (an age, a year) is none. The distance of two rows is, over the other columns, the sum of squared differences of

@@ -1,4 +1,4 @@
-"""What leaves together where rows are held out: the copies of a row, the rows of a group."""
+"""Units that leave together where rows are held out: copies of a row, rows of a group."""
 
 from __future__ import annotations
 

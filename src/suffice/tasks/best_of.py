@@ -1,4 +1,4 @@
-"""The best of several models that the same rows judge: how far the others are behind, and what choosing costs."""
+"""The best of several models judged by the same rows: differences, and what choosing costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of classes that hold the true one with a chosen probability, whatever the model gets wrong.
+"""Conformal sets of classes.
 
 How strange a class is for a row is scored by −log p(class | row). If the scores of rows whose class is known are like
 those of new rows, then all classes that score no more than the (1 − α)-quantile of these are a set that holds the true

@@ -1,4 +1,4 @@
-"""Outlier p-values without a law: a row's rank among rows that the model has not seen (cross-conformal p-values).
+"""Outlier p-values without a law: the rank among held-out rows (cross-conformal).
 
 The rows that were learned are parted into folds. For each fold there is a model of the rows of all others; it says how
 far out the rows of its own fold are, and how far out a new row is. The p-value is the share of all held-out rows that

@@ -1,4 +1,4 @@
-"""What belongs in the missing cells of a row: their conditional mean or most probable category, or draws of them."""
+"""Impute missing cells: conditional mean, most probable category, or draws."""
 
 from __future__ import annotations
 

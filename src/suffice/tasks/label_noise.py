@@ -1,4 +1,4 @@
-"""Which of the given labels are wrong: a noisy channel from true classes to given labels, behind left-out posteriors.
+"""Label errors by a noisy channel from true classes to given labels.
 
 The label of a row is taken to have passed a channel Q[j, l] = p(given j | true l) that does not look at the row
 (class-conditional noise; Angluin & Laird 1988, doi:10.1007/BF00116829). With posteriors p(l | x) of the true class,

@@ -1,4 +1,4 @@
-"""In which proportions do the classes come in rows whose labels are unknown: priors re-estimated under label shift.
+"""Class priors re-estimated under label shift, from rows without labels.
 
 Label shift: p(y) differs from training, p(x | y) does not. The likelihood of the rows, Σ_i log Σ_k π_k p(x_i | k), is
 concave in π and has its maximum where EM stops (Saerens, Latinne & Decaestecker 2002, equation 2.9,

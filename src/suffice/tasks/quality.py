@@ -1,4 +1,4 @@
-"""How good answers to rows of known class are: one value, which every command, page and notebook shows."""
+"""Quality of answers to rows of known class, as one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filled cells as a table's own numbers are recorded: in whole steps, and within the range that these keep to.
+"""Imputed numbers in the steps and range that the table records them in.
 
 A Gaussian knows neither, so its draws and means are moved to values that a table could hold. The density itself, and
 all that is read off it elsewhere, is that of the numbers before they are moved.

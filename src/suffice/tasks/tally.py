@@ -1,4 +1,4 @@
-"""How good posteriors are at rows whose class is known: sums that merge, and how high each class ranks its own rows."""
+"""Mergeable sums of scoring rules and ranks of posteriors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do two samples come from one distribution: tests of numbers by ranks, of categories by counts, of means alone.
+"""Two-sample tests: of numbers by ranks, of categories by counts, of means.
 
 Every test asks how far the two samples are apart compared with how far the same rows would be apart if they were dealt
 out to the samples at random, and its p-value is uniform for samples of one distribution, whatever that is: ranks have

@@ -1,4 +1,4 @@
-"""Trees boosted on the rows kept: sharp rules that densities smooth over.
+"""Boosted trees on the rows kept.
 
 Five times, trees are boosted on four fifths of the rows, and score the rows they have not seen; the member has as many
 rounds as these lose least by, boosted on all rows (Friedman 2001, doi:10.1214/aos/1013203451). The rows kept are a

@@ -1,4 +1,4 @@
-"""Averaged one-dependence estimators: every column in turn is the parent of all others.
+"""Averaged one-dependence estimators (AODE): every column in turn is the parent of all others.
 
 f(x | k) = mean over parents u of P(x_u | k) Π_v P(x_v | k, x_u), with P(v | k) = (n_kv + t π_v) / (n_k + t) and
 P(v | k, u) = (n_kuv + t P(v | k)) / (n_ku + t), from counts of pairs of levels; numbers are cut into quantile bins.

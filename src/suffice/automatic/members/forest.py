@@ -1,4 +1,4 @@
-"""A random forest whose leaves hold the weights of all rows, each row judged by trees that were grown without it.
+"""A random forest with leaf weights from all rows, judged out of bag.
 
 The share of class k in a leaf is (n_k + t π_k) / (n + t) with the classes' shares π; the score is the log of the mean
 share over the trees, less log π. A row left out is scored by the trees whose structure it had no part in, its own

@@ -1,4 +1,4 @@
-"""Gaussian classes with independent columns, each of its own variance: the Gaussian member without its correlations.
+"""Gaussian classes with independent columns.
 
 Where columns are independent within each class, a covariance says nothing that the variances do not, and costs p²
 numbers to be learned from the rows. Each column is a block of one in `leave_one_out.wishart`, so that what is exact

@@ -1,4 +1,4 @@
-"""Gaussian classes that rows without a label have joined: each counts in every class by its posterior (EM).
+"""Semi-supervised Gaussian classes: rows without a label count in every class by their posterior (EM).
 
 Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085, who also let such rows count for less than their
 weight, as here is tried. A row that judges is scored by EM that never saw its label: rows are dealt into folds, and

@@ -1,4 +1,4 @@
-"""Each class as several Gaussians: parts found by k-means, then the normal-inverse-Wishart machinery on the parts.
+"""Each class as several Gaussians, its parts found by k-means.
 
 k-means moves when a row leaves, and parts found with the row know it, so that leave-one-out on frozen parts flatters.
 Left-out log densities are therefore those of five folds, each scored by parts found on the others.

@@ -1,4 +1,4 @@
-"""Laplace densities from value counts: weighted medians and mean absolute deviations, mended where they vanish."""
+"""Laplace densities from value counts: weighted medians and mean absolute deviations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking one row out of statistics again: what the closed forms of leave-one-out share.
+"""Remove one row from statistics: what the closed forms of leave-one-out share.
 
 The log density of a row under its own class is that of an estimate which has not seen the row. Families whose
 probabilities can vanish give (order, log coefficient), as `densities.Categorical.limit` does.

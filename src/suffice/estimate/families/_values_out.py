@@ -1,4 +1,4 @@
-"""Leave-one-out for Laplace columns: weighted medians and deviations without one value, by running sums."""
+"""Leave-one-out for Laplace columns by running sums."""
 
 from __future__ import annotations
 

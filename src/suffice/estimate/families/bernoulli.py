@@ -1,4 +1,4 @@
-"""Columns of truth values, or of 0 and 1, in tables or in sparse matrices (words that occur in a text or do not)."""
+"""Bernoulli columns: truth values, or 0 and 1, dense or sparse."""
 
 from __future__ import annotations
 

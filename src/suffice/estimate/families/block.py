@@ -1,4 +1,4 @@
-"""A block of columns with its family, and the way in for families that do not inherit from ours."""
+"""A block of columns with its family."""
 
 from __future__ import annotations
 

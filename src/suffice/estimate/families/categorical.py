@@ -1,4 +1,4 @@
-"""Columns of categories."""
+"""Categorical columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimator asks of a family: how columns are read, added up to statistics and estimated to a density.
+"""The protocol of a family: read columns, sum them to statistics, estimate a density.
 
 Everything a person may disagree about (smoothing, priors, floors) enters at `estimate`: statistics hold facts only.
 """

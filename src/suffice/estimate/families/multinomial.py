@@ -1,4 +1,4 @@
-"""Counts that share out a total, such as the words of a text: one multinomial per class over a block of columns."""
+"""Multinomial counts, such as the words of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of counts with no upper end: how often something happened."""
+"""Poisson columns."""
 
 from __future__ import annotations
 
