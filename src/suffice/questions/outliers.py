@@ -36,7 +36,7 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
     codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
         return outliers.own_pvalues(model, rows, codes, law)
-    sample, learned = asked.statistics.sample, fitted.made(_learned, whatever_priors=True)
+    sample, learned = asked.statistics.sample, fitted.memoize(_learned, whatever_priors=True)
     assert sample is not None
     place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
     return own_rank_pvalues(learned, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
