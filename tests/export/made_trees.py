@@ -83,7 +83,7 @@ def made(most_leaves: int = 600) -> Made:
         trees, columns, codes = grown(model, seed, most_leaves)
         if not logs:
             away = np.random.default_rng(seed).random(len(trees.column)) < 0.5
-            trees = replace(trees, missing_right=away & (trees.column >= 0))
+            trees = replace(trees, missing_right=away & (trees.column >= 0) & (trees.threshold >= 0))
         found.append((scored(trees, codes, seed, logs), columns))
     return Made(model, with_trees(model, found), found, rows)
 

@@ -16,6 +16,9 @@ from fitted_models import CASES, case, mixed, numbers, unseen
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.errors import ExportError, SettingError
 from suffice.estimate import FAMILIES
+from suffice.export.lower import lower
+from suffice.export.program import Pairs
+from suffice.export.sql import query
 
 ESTIMATORS = [GaussianDiscriminant, NaiveBayes, MixtureDiscriminant, GenerativeClassifier]
 
@@ -254,3 +257,20 @@ def test_a_model_that_is_not_fitted(estimator) -> None:
 
     with pytest.raises(NotFittedError):
         estimator().to_sql()
+
+
+def test_too_many_pairs_of_levels_are_refused_by_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of ids have a level for each row: pairs of these would be a query of hundreds of megabytes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = pd.DataFrame({"id": [f"i{i}" for i in range(200)], "x": rng.normal(size=200) + y, "z": rng.normal(size=200)})
+    program = lower(GenerativeClassifier(members="generative").fit(X, y)._fitted)
+    (term,) = (own for own in program.terms if isinstance(own, Pairs))
+    parent, child = np.indices((len(term.sizes), len(term.sizes)))
+    looked_up = 2 * int(np.outer(term.sizes, term.sizes)[parent != child].sum())
+    assert looked_up > 2 * 200
+    monkeypatch.setattr(query, "MOST_PAIRS", looked_up - 1)
+    with pytest.raises(ExportError, match=rf"{looked_up:,} values of two levels.*Next: leave out columns of names"):
+        query.write_query(program, "duckdb", ["rows"], exact=False)
+    monkeypatch.setattr(query, "MOST_PAIRS", looked_up)
+    assert "SELECT" in query.write_query(program, "duckdb", ["rows"], exact=False)

@@ -117,6 +117,13 @@ class ExportError(SufficeError):
         )
 
     @classmethod
+    def too_many_pairs(cls, values: int, most: int) -> ExportError:
+        return cls(
+            f"The query would hold {values:,} values of two levels of different columns, and databases cope with about "
+            f"{most:,}. Next: leave out columns of names or ids and fit again, or export to ONNX."
+        )
+
+    @classmethod
     def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
         step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
         return cls(

@@ -115,6 +115,12 @@ def mixture(term: Mixture, classes: Sequence[int], cells: Cells, stages: Stages,
     return found
 
 
+def written_pairs(term: Pairs) -> int:
+    """Return how many values of two levels of different columns, and a class, the query looks up."""
+    sizes = np.array(term.sizes)
+    return len(term.alone) * int(sizes.sum() ** 2 - (sizes**2).sum())
+
+
 def pairs(term: Pairs, classes: Sequence[int], cells: Cells, stages: Stages) -> dict[int, str]:
     """Add the log densities of averaged one-dependence estimators, and return their columns."""
     language, scores = stages.language, {c: [stages.name() for _ in term.codes] for c in classes}
