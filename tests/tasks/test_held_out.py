@@ -181,28 +181,62 @@ def test_rows_with_holes_take_few_passes(rng, monkeypatch):
     assert len(calls) <= 15 * patterns
 
 
+def nearly_one(rng, n, complete):
+    """Return n rows of columns that are nearly one; all but a share miss either half of their cells."""
+    X = rng.normal(size=(n, 1)) + 0.2 * rng.normal(size=(n, 8))
+    half = (np.arange(8) < 4) == (rng.random((n, 1)) < 0.5)
+    return np.where(half & (rng.random((n, 1)) >= complete), np.nan, X)
+
+
 @pytest.mark.parametrize(
     ("n", "complete"), [(200, 0.4), (60, 0.0)], ids=["compared with complete rows", "in own cells"]
 )
 def test_cells_that_are_drawn_do_not_rank(n, complete):
-    """Columns that are nearly one, for a model of independent ones: rows with drawn cells look likelier than real ones.
+    """For a model of independent columns rows with drawn cells look likelier than real ones.
 
-    Training rows miss either half of their columns, or none; new ones are complete where enough of those are.
+    New rows are complete where enough training rows are.
     """
     found = []
     for repeat in range(80):
         rng = np.random.default_rng([repeat, n])
-
-        def draw(m, rng=rng):
-            return rng.normal(size=(m, 1)) + 0.2 * rng.normal(size=(m, 8))
-
-        def holed(X, rng=rng):
-            half = (np.arange(8) < 4) == (rng.random((len(X), 1)) < 0.5)
-            return np.where(half & (rng.random((len(X), 1)) >= complete), np.nan, X)
-
-        X, y, new = holed(draw(n)), np.arange(n) % 2, draw(3) if complete else holed(draw(3))
-        found.append(NaiveBayes().fit(X, y).outlier_pvalues(new))
+        X, new = nearly_one(rng, n, complete), nearly_one(rng, 3, 1.0 if complete else 0.0)
+        found.append(NaiveBayes().fit(X, np.arange(n) % 2).outlier_pvalues(new))
     assert kstest(np.concatenate(found), "uniform").pvalue > LEVEL
+
+
+@pytest.mark.parametrize(
+    ("n", "kept", "complete"),
+    [(400, 2000, 0.4), (60, 2000, 0.0), (300, 100, 0.0)],
+    ids=["many complete", "none complete", "beyond those kept"],
+)
+def test_drawn_cells_do_not_rank_learned_rows(n, kept, complete):
+    """P-values of six rows of each table are uniform, and so are those of six complete rows where these are many."""
+    found, whole = [], []
+    for repeat in range(80):
+        rng = np.random.default_rng([repeat, n, kept])
+        X, y = nearly_one(rng, n, complete), np.arange(n) % 2
+        p = NaiveBayes(keep_rows=kept).fit(X, y).outlier_pvalues(X, y)
+        found.append(p[:6])
+        whole.append(p[~np.isnan(X).any(axis=1)][:6])
+    for p in (found, whole)[: 2 if complete else 1]:
+        assert kstest(np.concatenate(p), "uniform").pvalue > LEVEL
+
+
+@pytest.mark.parametrize("most", [held_out.MOST_MEASURED, 0], ids=["all measured", "few measured"])
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeForest])
+def test_learned_rows_with_holes_have_each_rank_once(rng, monkeypatch, make, most):
+    """Also where few rows of each class are measured in all ways; the row that is far out comes last."""
+    monkeypatch.setattr(held_out, "MOST_MEASURED", most)
+    X, y = rng.normal(size=(120, 4)), np.arange(120) % 2
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[6] = 90.0, 90.0, np.nan, 90.0
+    model = make().fit(X, y)
+    p = model.outlier_pvalues(X, y)
+    for c in (0, 1):
+        known = ~np.isnan(X[y == c]).all(axis=1)
+        np.testing.assert_allclose(np.sort(p[y == c][known]), np.arange(1, known.sum() + 1) / 60, rtol=1e-9)
+    assert p[6] == pytest.approx(1 / 60)
+    np.testing.assert_array_equal(model.outlier_pvalues(X[6:20], y[6:20]), p[6:20])
 
 
 def test_a_forest_measures_all_ways_to_miss_cells_together(rng, monkeypatch):

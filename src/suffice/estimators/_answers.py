@@ -300,8 +300,9 @@ class Answers(Columns):
         y : labels (n,), optional
             The rows are training rows of these classes: the p-value is that within the class, with the row's own part
             in the estimates taken out: for Gaussians as above by the Beta law of Mahalanobis distances, else by its
-            rank among the rows held out of its class, the row itself among them. Rows beyond those kept are judged by
-            leave-one-out log densities (see `leave_one_out` for the models that have none).
+            rank among the rows held out of its class, the row itself among them. Where rows miss cells, each ranks by
+            the share of the rows of other folds that are farther out in the cells it has. Rows beyond those kept are
+            judged by leave-one-out log densities (see `leave_one_out` for the models that have none).
 
         Raises
         ------

@@ -11,7 +11,7 @@ from ..fitted import Fitted
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
 from ..tasks import outliers
-from ..tasks.held_out import HeldOut, in_own_cells, own_rank_pvalues, rank_pvalues
+from ..tasks.held_out import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
 from ..tasks.outlier_laws import HotellingLaw
 from .held_out import hold_out
 from .leave_one_out import known_codes
@@ -36,10 +36,10 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
     codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
         return outliers.own_pvalues(model, rows, codes, law)
-    sample, held = asked.statistics.sample, _held_out(fitted)
+    sample, learned = asked.statistics.sample, fitted.memoize(_learned, whatever_priors=True)
     assert sample is not None
     place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
-    return own_rank_pvalues(held, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
+    return own_rank_pvalues(learned, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
 
 
 def outlier_reference(fitted: Fitted) -> str:
@@ -65,6 +65,11 @@ def _held_out(fitted: Fitted) -> HeldOut:
 def _compared(fitted: Fitted) -> HeldOut:
     """Return the same for new rows, which are compared with those that miss cells in the cells that these have."""
     return in_own_cells(_held_out(fitted), fitted.joint_value.joint.log_prior)
+
+
+def _learned(fitted: Fitted) -> Learned:
+    """Return the same for the learned rows themselves, each in the cells it has."""
+    return Learned.make(_held_out(fitted))
 
 
 def _replicates(fitted: Fitted) -> list[outliers.Replicate]:

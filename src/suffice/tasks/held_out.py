@@ -161,6 +161,19 @@ class _Scale:
             total[rows] += np.exp(posterior[rows, c]) * self.tails[c].beyond(distance[rows, c])
         return total
 
+    def own_scores(self, c: int, distance: Array, fold: int | None = None) -> Array:
+        """Return the shares (n,) of class c that are farther out than rows of these distances from it.
+
+        For rows of a fold it is those of the other folds. Those that have all of the columns stand for the class, if
+        these are enough.
+        """
+        mine = self.held.codes == c
+        if fold is not None:
+            mine[self.held.folds[fold].index] = False
+        if self.whole is not None and (self.whole & mine).sum() >= LEAST_MEASURED:
+            mine &= self.whole
+        return _Tail(self.own[mine], self.held.weight[mine]).beyond(distance)
+
     def pvalues(self, found: Sequence[Measured]) -> Array:
         """Return the p-values (n,) of new rows, measured by the model of each fold."""
         return self.ranks().pvalues([self.score(*own) for own in found])
@@ -237,7 +250,7 @@ def in_own_cells(held: HeldOut, log_prior: Array) -> HeldOut:
     d, ways = held.known.shape[1], len(np.unique(held.known, axis=0))
     held = held.thinned(max(MOST_MEASURED // (ways * d), int((MOST_MEASURED / d) ** 0.5), LEAST_MEASURED))
     assert held.known is not None
-    groups = [(way, index) for way, index in patterns([np.where(held.known, 0.0, np.nan)]) if way.any()]
+    groups = _ways(held.known)
     own = np.ones((2, len(held.codes)))
     for scale, (_, index) in zip(_scales(held, [way for way, _ in groups], log_prior), groups, strict=True):
         own[:, index] = scale.scores[index], scale.within[index]
@@ -305,8 +318,51 @@ def _is_measured_at_once(held: HeldOut, ways: int) -> bool:
     return ways >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in blocks)
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Held-out rows, each with how far out it is (m,) of its class in the cells it has, by the model of its own fold.
+
+    Where no cell was missing this is its distance. Else it is minus the share of the class's rows of other folds that
+    are farther out in these cells, among `few` of them: in very many ways to miss cells not all can be measured.
+    """
+
+    held: HeldOut
+    few: HeldOut
+    far: Array
+
+    @classmethod
+    def make(cls, held: HeldOut) -> Learned:
+        """Return held-out rows that know how far out they are."""
+        distance = _own_distances(held)
+        if held.known is None:
+            return cls(held, held, distance)
+        ways, far, number = _ways(held.known), -np.ones(len(distance)), np.empty(len(distance), dtype=np.int64)
+        few = held.thinned(max(MOST_MEASURED // max(len(ways) * held.known.shape[1], 1), LEAST_MEASURED))
+        for i, fold in enumerate(held.folds):
+            number[fold.index] = i
+        for scale, (_, index) in zip(_scales(few, [way for way, _ in ways], _no_prior(held)), ways, strict=True):
+            for i, c in np.unique(np.stack([number[index], held.codes[index]]), axis=1).T.tolist():
+                own = index[(number[index] == i) & (held.codes[index] == c)]
+                far[own] = -scale.own_scores(c, distance[own], i)
+        return cls(held, few, far)
+
+    def shares(self, c: int, far: Array, others: Array) -> tuple[Array, float]:
+        """Return the shares (n,) of the rows of class c that are at least as far out, and for how many rows they count.
+
+        `others` (m,) is how far out those held out are.
+        """
+        rows, weight = np.flatnonzero(self.held.codes == c), self.held.weight
+        total = float(weight[rows].sum())
+        if not total:
+            return np.ones(len(far)), 0.0
+        order = rows[np.argsort(others[rows])]
+        beyond = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0) / total
+        places = np.where(np.isfinite(others[order]), others[order] + TIE * np.abs(others[order]), others[order])
+        return beyond[np.searchsorted(places, far, side="left")], self.held.size * total
+
+
 def own_rank_pvalues(
-    held: HeldOut, rows: Rows, codes: Codes, place: Codes, apart: Callable[[Codes, Flags], Array]
+    learned: Learned, rows: Rows, codes: Codes, place: Codes, apart: Callable[[Codes, Flags], Array]
 ) -> Array:
     """Return the p-value (n,) of each row within its class, for rows that were learned.
 
@@ -314,31 +370,55 @@ def own_rank_pvalues(
     which only sums are known: how far out these are without themselves says `apart`, of row numbers with these cells.
     """
     out = np.ones(len(codes))
-    groups = [(observed, index) for observed, index in patterns(rows) if observed.any()]
-    scales = _scales(held, [way for way, _ in groups], np.zeros(int(held.codes.max()) + 1))
-    for scale, (observed, index) in zip(scales, groups, strict=True):
-        here = place[index] >= 0
-        distance = np.empty(len(index))
-        distance[here] = scale.own[place[index[here]]]
-        if not here.all():
-            distance[~here] = apart(index[~here], observed)
-        for c in np.unique(codes[index]):
+    for c in np.unique(codes[place >= 0]).tolist():
+        mine = np.flatnonzero((codes == c) & (place >= 0))
+        out[mine], _ = learned.shares(c, learned.far[place[mine]], learned.far)
+    rest = np.flatnonzero(place < 0)
+    groups = [(way, rest[own]) for way, own in patterns(take(rows, rest)) if way.any()] if len(rest) else []
+    scales = _scales(learned.few, [way for way, _ in groups], _no_prior(learned.held))
+    for scale, (way, index) in zip(scales, groups, strict=True):
+        distance = apart(index, way)
+        for c in np.unique(codes[index]).tolist():
             mine = np.flatnonzero(codes[index] == c)
-            out[index[mine]] = _own_shares(held, scale.own, int(c), distance[mine], place[index[mine]])
+            far, others = distance[mine], scale.own
+            if learned.held.known is not None:
+                far, others = -scale.own_scores(c, far), learned.far
+            share, n = learned.shares(c, far, others)
+            out[index[mine]] = (1.0 + n * share) / (1.0 + n)
     return out
 
 
-def _own_shares(held: HeldOut, own: Array, c: int, distance: Array, place: Codes) -> Array:
-    """Return the share of the rows of class c that are as far out as some of its rows, these included."""
-    rows = np.flatnonzero(held.codes == c)
-    n = held.size * float(held.weight[rows].sum())
-    if not n:
-        return np.ones(len(distance))
-    order = rows[np.argsort(own[rows])]
-    beyond = np.append(np.cumsum(held.weight[order][::-1])[::-1], 0.0) / held.weight[rows].sum()
-    places = np.where(np.isfinite(own[order]), own[order] + TIE * np.abs(own[order]), own[order])
-    share = beyond[np.searchsorted(places, distance, side="left")]
-    return np.asarray(np.where(place >= 0, share, (1.0 + n * share) / (1.0 + n)))
+def _own_distances(held: HeldOut) -> Array:
+    """Return how far out each held-out row (m,) is from its class, in the cells it has, by the model of its fold."""
+    out = np.zeros(len(held.codes))
+    for fold in held.folds:
+        for index, rows in _in_own_cells(held, fold):
+            found, _ = _measured(fold, rows, _no_prior(held))
+            out[fold.index[index]] = found[np.arange(len(index)), held.codes[fold.index[index]]]
+    return out
+
+
+def _in_own_cells(held: HeldOut, fold: Fold) -> Iterator[tuple[Codes, Rows]]:
+    """Yield (numbers, rows) of a fold without the cells that were drawn, as its model measures them together."""
+    if held.known is None:
+        yield np.arange(len(fold.index)), fold.rows
+        return
+    known = held.known[fold.index]
+    ways = _ways(known)
+    if _is_measured_at_once(held, len(ways)):
+        yield np.arange(len(fold.index)), (np.where(known, fold.rows[0], np.nan),)
+        return
+    for way, index in ways:
+        yield index, hide(take(fold.rows, index), way)
+
+
+def _ways(known: Flags) -> list[tuple[Flags, Codes]]:
+    """Return (known columns (d,), row numbers) for each way to miss cells (n, d) but that without any."""
+    return [(way, index) for way, index in patterns([np.where(known, 0.0, np.nan)]) if way.any()]
+
+
+def _no_prior(held: HeldOut) -> Array:
+    return np.zeros(len(held.class_sizes))
 
 
 def _measured(fold: Fold, rows: Rows, log_prior: Array) -> Measured:
