@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from suffice.automatic.columns import Reading
+from suffice.automatic.columns import BinnedRows
 from suffice.automatic.member import Member
 from suffice.automatic.stack import centred
 from suffice.testing import members
@@ -64,7 +64,7 @@ def _nothing_known(case: MemberCase, rng: Random) -> None:
         return
     found, sample = case.chosen()
     rows = sample.rows
-    empty = Reading(
+    empty = BinnedRows(
         np.full_like(rows.numbers, np.nan), tuple(np.full_like(own, -1) for own in rows.levels), rows.columns
     )
     for member, _ in found:
