@@ -271,6 +271,16 @@ def test_other_types_are_refused_by_name(X):
         read_table(X)
 
 
+@pytest.mark.parametrize("values", [[1.5, None, 2.0], [True, False, None], ["x", None, "y"]])
+def test_objects_that_begin_with_a_hundred_missing_cells_are_what_the_others_are(values):
+    """narwhals takes the first hundred for the column."""
+    late, early = read_table(pandas([*[None] * 150, *values], object)), read_table(pandas(values, object))
+    assert late.schema.columns[0].kind is early.schema.columns[0].kind
+    if isinstance(values[0], float):
+        np.testing.assert_array_equal(late.numeric([0])[150:], early.numeric([0]))
+    assert late.categories(0)[0] == early.categories(0)[0]
+
+
 def test_objects_of_mixed_types_are_refused_by_name():
     for X in (pandas(["1", 1], object), polars(["1", 1], pl.Object)):
         with pytest.raises(SchemaError, match=r"Column 'a' mixes values of the types int, str"):

@@ -51,7 +51,7 @@ class FrameTable:
             return _factorize_numbers(series, name)
         if kind is Kind.EMPTY:
             return (), np.full(self.rows, -1, dtype=np.int32)
-        if series.dtype == nw.Object:
+        if _dtype(series) == nw.Object:
             levels, codes = factorize(_objects(series), name)
             return both_truths(levels, codes) if kind is Kind.BOOLEAN else (levels, codes)
         try:
@@ -93,7 +93,7 @@ def _series_kind(series: Series, name: Name) -> Kind:
 
 
 def _declared_kind(series: Series, name: Name) -> Kind:
-    dtype = series.dtype
+    dtype = _dtype(series)
     if dtype == nw.Boolean:
         return Kind.BOOLEAN
     if dtype.is_numeric():
@@ -107,6 +107,12 @@ def _declared_kind(series: Series, name: Name) -> Kind:
     if dtype == nw.Object:
         return object_kind(_objects(series), name)
     raise SchemaError.unsupported(name, dtype)
+
+
+def _dtype(series: Series) -> nw.dtypes.DType:
+    """Return the type of a column; narwhals takes objects of which the first hundred are missing for text."""
+    objects = len(series) > 100 and series.dtype == nw.String and str(getattr(series.to_native(), "dtype", "")) == "object"
+    return nw.Object() if objects and series.head(100).is_null().all() else series.dtype
 
 
 def _is_empty(series: Series) -> bool:
@@ -124,7 +130,7 @@ def _objects(series: Series) -> Cells:
 
 
 def _series_float(series: Series, name: Name) -> Array:
-    if series.dtype == nw.Object:
+    if _dtype(series) == nw.Object:
         return as_float(_objects(series), [name])
     if series.dtype in (nw.Categorical, nw.Enum, nw.String):
         if _is_empty(series):
