@@ -111,7 +111,8 @@ def _declared_kind(series: Series, name: Name) -> Kind:
 
 def _dtype(series: Series) -> nw.dtypes.DType:
     """Return the type of a column; narwhals takes objects of which the first hundred are missing for text."""
-    objects = len(series) > 100 and series.dtype == nw.String and str(getattr(series.to_native(), "dtype", "")) == "object"
+    text = len(series) > 100 and series.dtype == nw.String
+    objects = text and str(getattr(series.to_native(), "dtype", "")) == "object"
     return nw.Object() if objects and series.head(100).is_null().all() else series.dtype
 
 
