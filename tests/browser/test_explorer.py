@@ -427,9 +427,9 @@ def test_of_many_columns_the_form_asks_those_that_tell_most(visit, rng):
     shown = page.locator(".field label").all_inner_texts()
     assert len(shown) == 20
     columns = parameters(html)["columns"]
-    assert set(columns) == set(shown)
-    rows = X[:5].where(np.tile(X.columns.isin(columns), (5, 1)))
-    rows.iloc[1, [X.columns.get_loc(columns[0]), X.columns.get_loc(columns[5])]] = np.nan
+    assert set(shown) < set(columns) == set(X)
+    rows = X[:5].where(np.tile(X.columns.isin(shown), (5, 1)))
+    rows.iloc[1, [X.columns.get_loc(shown[0]), X.columns.get_loc(shown[5])]] = np.nan
     cells = rows[columns].astype(object).where(rows[columns].notna(), None).to_numpy().tolist()
     answers = ask(page, cells)
     np.testing.assert_allclose(numbers([own["posterior"] for own in answers]), model.predict_proba(rows), atol=1e-9)
