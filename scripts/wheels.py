@@ -38,7 +38,7 @@ def problem(tag: str) -> str | None:
     if len(found) != 1:
         return f"{tag}: {len(found)} wheels"
     with zipfile.ZipFile(found[0]) as wheel:
-        libraries = [name for name in wheel.namelist() if Path(name).stem == "_kernels"]
+        libraries = [name for name in wheel.namelist() if Path(name).match("kernels/_kernels.*")]
         if libraries != ["suffice/kernels/_kernels.dll" if tag.startswith("win") else "suffice/kernels/_kernels.so"]:
             return f"{tag}: {libraries}"
         wrong = [name for name in libraries if not wheel.read(name).startswith(MAGIC[tag.partition("_")[0]])]
