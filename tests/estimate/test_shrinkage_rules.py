@@ -160,3 +160,21 @@ def test_settings_out_of_range(bad: Any) -> None:
             RDA(0.0, bad)
     with pytest.raises(SettingError, match="shared"):
         GaussianDiscriminant(shared=True, shrinkage=RDA(0.5)).fit(X, Y)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("rule", ["ledoit-wolf", "oas"])
+def test_without_a_column_rows_are_judged_by_a_fit_to_the_others(rule, shared):
+    """The amount is that of the columns that are known; sets of rows with missing cells ask for it too."""
+    X, y = load_wine(return_X_y=True)
+    X, own = X[:, :5], (np.arange(len(y)), y)
+
+    def loss(rows):
+        model = GaussianDiscriminant(shared=shared, shrinkage=rule).fit(rows, y)
+        return -model.leave_one_out(rows, y)[own].mean()
+
+    model = GaussianDiscriminant(shared=shared, shrinkage=rule).fit(X, y)
+    worth = [loss(np.delete(X, j, axis=1)) - loss(X) for j in range(5)]
+    np.testing.assert_allclose(model.importance().mean, worth, atol=1e-10)
+    known = model.predict_set(np.where(np.arange(5) < 2, X[:5], np.nan)).sum(axis=1)
+    assert (known >= model.predict_set(X[:5]).sum(axis=1)).all()

@@ -97,6 +97,10 @@ class WholeRows:
     codes: Codes
     weight: Array
 
+    def of(self, columns: Sequence[int]) -> WholeRows:
+        """Return the same rows in some of their columns."""
+        return WholeRows(self.rows[:, list(columns)], self.codes, self.weight)
+
     def _held(self, total: Array) -> Array:
         return np.bincount(self.codes, weights=self.weight, minlength=len(total)).astype(np.float64)
 

@@ -141,7 +141,8 @@ class LeftOutByColumns:
                 rows = showing(rows, columns)
             else:
                 rows, stats = _taken(rows, columns), found
-                told = replace(told, columns=tuple(told.columns[j] for j in columns))
+                kept = None if told.kept is None else told.kept.of(columns)
+                told = replace(told, columns=tuple(told.columns[j] for j in columns), kept=kept)
                 block = Block(block.family, tuple(block.positions[j] for j in columns))
         order, score = block_log_densities(block, told, stats, rows, self.codes, self.weight)
         return Parts(np.zeros_like(score) if order is None else order, score)
