@@ -95,10 +95,6 @@ class NumberCells:
         """The log width of each cell (B,)."""
         return np.asarray(np.log(np.maximum(np.diff(self.bounds), 1e-300)))
 
-    def cells(self, x: Array) -> Cells:
-        """Return the cell of each number (n,)."""
-        return np.where(np.isnan(x), MISSING, np.searchsorted(self.cuts, x, side="right")).astype(np.int16)
-
     def log_within(self, x: Array, cells: Cells, tail: float) -> Array:
         """Return the log density (n,) of numbers within their cells: even, but for `tail` of what the end cells hold.
 
