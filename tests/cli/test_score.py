@@ -319,6 +319,23 @@ def test_groups_that_are_a_column_of_the_model_are_refused(cli, halves) -> None:
     assert "for --groups" in done.err
 
 
+@pytest.mark.parametrize("command", ["fit", "score", "update", "compare"])
+@pytest.mark.parametrize("ways", [("--groups", "species"), ("--groups", "year", "--weight", "year")])
+def test_one_column_for_two_things_is_refused(cli, halves, command, ways, tmp_path) -> None:
+    """Classes as groups would leave every class without a row to learn from; nothing is written."""
+    if command == "compare":
+        ways = ("--groups", "species")  # it takes no weights
+    model, rest = halves
+    before = model.read_bytes()
+    given = [model, rest] if command in ("score", "update") else [rest]
+    given += ["-o", tmp_path / "new.suffice"] if command == "fit" else []
+    done = cli(command, *given, "--target", "species", *ways)
+    assert done.status != 0
+    assert f"are both {ways[1]!r}. Name a column of its own for each." in " ".join(done.err.split())
+    assert model.read_bytes() == before
+    assert not (tmp_path / "new.suffice").exists()
+
+
 def test_intervals_hold_for_groups() -> None:
     """Rows for independent ones, the accuracy was in 47 % of intervals that should hold it in 95."""
     rng, held = np.random.default_rng(0), 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,13 +164,17 @@ def check_named(
     path: Path,
     groups: str | None = None,
 ) -> None:
-    """Refuse names of columns that are not there."""
+    """Refuse names of columns that are not there, and one column for two things."""
     for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
         if wanted not in names:
             raise ColumnProblem.absent([wanted], names, path, role)
     for name, option in ((weight, "--weight"), (groups, "--groups")):
         if name is not None and name not in names:
             raise ColumnProblem.absent([name], names, path, f"for {option}")
+    given = [(target, "--target"), (weight, "--weight"), (groups, "--groups")]
+    for (one, first), (other, second) in combinations(given, 2):
+        if one is not None and one == other:
+            raise UsageProblem(f"{first} and {second} are both {one!r}. Name a column of its own for each.")
 
 
 def check_not_read(target: str, schema: Schema, groups: str | None = None) -> None:

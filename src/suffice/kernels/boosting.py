@@ -9,7 +9,7 @@ from .library import address, library
 
 ROWS = 20  # bits that count the rows of a node, below those of its hessian
 TABLES = 1 << 26  # bytes of the sums by column and cell that are kept of all leaves: beyond, those of one
-NODE = 8  # numbers of a node as the loops have it
+NODE = 8  # numbers of a node as the kernel has it
 
 
 class GradientTree(NamedTuple):

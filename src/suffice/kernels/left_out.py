@@ -57,7 +57,7 @@ class Leaving(NamedTuple):
 
 
 def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:
-    """Raise ValueError unless arrays are as the loops read them."""
+    """Raise ValueError unless arrays are as the kernels read them."""
     shape = rows.shape[1], strengths.shape[1]
     if strengths.shape[0] != lines or any(own.shape != shape for own in made):
         raise ValueError(f"terms {[own.shape for own in made]} of {rows.shape[1]} rows and strengths {strengths.shape}")
