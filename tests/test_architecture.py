@@ -24,7 +24,19 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
 ROW_0 |= {"_spaces", "progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
-ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "tasks", "released", "leave_one_out", "forest"}
+ROW_5 = ROW_1 | {
+    "densities",
+    "em",
+    "estimate",
+    "joint",
+    "classify",
+    "attribution",
+    "losses",
+    "conformal",
+    "released",
+    "leave_one_out",
+    "forest",
+}
 ROW_7 = ROW_5 | {"vocabulary", "fitted", "disclosure", "export", "automatic", "files", "engines"}
 ROW_9 = ROW_7 | {"learning", "questions", "plots", "report", "datasets"}
 ROW_10 = ROW_9 | {"estimators"}
@@ -56,9 +68,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     # row 4
     "joint": {"densities", "schema"} | ROW_0,
     "forest": {"densities"} | ROW_1,  # frozen trees, the sums of their leaves, and what these give
-    # row 5: questions to a joint model, and rows taken out of it
-    "tasks": {"joint", "densities", "schema"} | ROW_0,
-    "released": {"notes", "tasks"} | ROW_0,
+    # row 5: what a joint model answers and values of it know without a question being asked, and rows taken out of it
+    "classify": {"joint", "densities", "schema"} | ROW_0,
+    "attribution": {"joint", "densities", "schema"} | ROW_0,
+    "losses": ROW_0,
+    "conformal": ROW_0,
+    "released": {"notes", "conformal"} | ROW_0,
     "leave_one_out": ROW_5 - {"released", "leave_one_out"},
     # row 6: what was learned, as one value
     "vocabulary": ROW_5,
@@ -74,7 +89,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # row 8: verbs as functions of what was learned
     "learning": ROW_7,
     "questions": (ROW_7 - {"automatic", "files"}) | {"learning"},  # no kind of model by name
-    "plots": ROW_5 | {"fitted"},
+    "plots": ROW_5 | {"fitted", "questions"},
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
     # the page is made of pictures and of what any fitted model answers; it knows no estimator by name
@@ -107,13 +122,7 @@ OWNERS: dict[str, set[str]] = {
     # the estimator contract: base classes, checks, warnings, and what it calls a random state
     "sklearn": {
         *("estimators/_state.py", "estimators/_edits.py", "estimators/discriminant.py", "learning/mixture.py"),
-        *(
-            "questions/assess.py",
-            "questions/decide.py",
-            "questions/impute.py",
-            "questions/sample.py",
-            "table/labels.py",
-        ),
+        *("questions/", "table/labels.py"),
         "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
     },
@@ -139,18 +148,8 @@ OWNERS: dict[str, set[str]] = {
 # Packages that need not be there: they, and files of ours that import them, may be imported inside functions.
 OPTIONAL = {
     *("array_api_compat", "array_api_extra", "cupy", "torch", "cyclopts", "rich", "dask", "distributed", "pyspark"),
-    *(
-        "duckdb",
-        "jinja2",
-        "matplotlib",
-        "onnx",
-        "onnxruntime",
-        "pandas",
-        "polars",
-        "pyarrow",
-        "sqlglot",
-        "python_calamine",
-    ),
+    *("duckdb", "jinja2", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "pyarrow", "sqlglot"),
+    "python_calamine",
 }
 
 # What else is imported inside functions, and why: a file or folder of ours, and the packages that this keeps from being
@@ -553,7 +552,7 @@ MODULES = {
     PACKAGE,
     *(f"{PACKAGE}.{unit}" for unit in MAY_IMPORT),
     f"{PACKAGE}.stats.gaussian",
-    f"{PACKAGE}.tasks.classify",
+    f"{PACKAGE}.questions.decide",
 }
 
 BAD = {
@@ -582,7 +581,7 @@ BAD = {
     "thread pools past the door": ("engines/memory.py", "from threadpoolctl import threadpool_limits"),
     "optional outside its file": ("engines/dask.py", "import pyspark"),
     "data frame library": ("table/frames.py", "import pandas as pd"),
-    "scikit-learn in the core": ("tasks/classify.py", "from sklearn.base import BaseEstimator"),
+    "scikit-learn in the core": ("joint.py", "from sklearn.base import BaseEstimator"),
     "scikit-learn in another command": ("cli/fit.py", "import sklearn"),
     "undeclared dependency": ("cli/fit.py", "import requests"),
     "unit without a row": ("helpers.py", "x = 1"),
@@ -595,7 +594,7 @@ GOOD = {
         "from .gaussian import G\nfrom . import gaussian\nimport suffice.stats.gaussian",
     ),
     "row 0": ("densities/gaussian.py", "from suffice._arrays import np\nfrom suffice.errors import E"),
-    "from the package, a module below": ("tasks/classify.py", "from suffice import joint"),
+    "from the package, a module below": ("classify.py", "from suffice import joint"),
     "command line": (
         "cli/compare.py",
         "import pyarrow.csv\nfrom sklearn.model_selection import KFold\nfrom suffice import load",

@@ -8,9 +8,11 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, TypeVar
 
+from . import classify
 from ._arrays import Array, Codes, NDArray, np
 from ._arrays_api import fetch, is_device_array, missing_columns
 from ._derived import derived, share, shared, shared_with
+from .attribution.explain import contributions
 from .densities import Product, Rows
 from .errors import DataError, NegativeError, quoted
 from .estimate import Block, Note, Settings, class_log_prior
@@ -31,8 +33,6 @@ from .stats.units import group_keys
 from .table import Table, read_table
 from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
 from .table.residence import take_in
-from .tasks import classify
-from .tasks.explain import contributions
 from .vocabulary import UnseenLevel, warn_of_likes
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ._dialect import Dialect
+from .conformal import MeanScores
 from .notes import Kind, Note
-from .tasks.conformal import MeanScores
 
 FEWEST = 2  # a sum of one row is that row
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.datasets import penguins_path
-from suffice.tasks.quality import calibration_error
+from suffice.questions.quality import calibration_error
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
 ORDER = ["auto", "full", "shared", "diagonal", "spherical", "nb", "logistic"]

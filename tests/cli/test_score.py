@@ -13,7 +13,7 @@ from sklearn import metrics
 from suffice import GaussianDiscriminant, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError
-from suffice.tasks import tally
+from suffice.questions import tally
 
 
 @pytest.fixture

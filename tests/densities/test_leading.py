@@ -6,12 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, _arrays
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, _arrays, classify
 from suffice.densities import Full, Gaussian, Mixture, Product
 from suffice.densities.leading import LEAST_CLASSES, LEAST_COLUMNS, LEAST_ROWS
 from suffice.drop_in import QuadraticDiscriminantAnalysis
 from suffice.joint import JointModel
-from suffice.tasks import classify
 
 D = LEAST_COLUMNS
 K = 6

@@ -188,9 +188,9 @@ def test_many_rows_are_answered_in_parts(monkeypatch, blobs, rng) -> None:
     holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     model = GaussianDiscriminant().fit(X, y)
     whole = model.impute(holes)
-    monkeypatch.setattr("suffice.tasks.impute.IN_MEMORY", 1)
+    monkeypatch.setattr("suffice.questions.impute.IN_MEMORY", 1)
     np.testing.assert_allclose(model.impute(holes), whole, rtol=1e-12)
-    monkeypatch.setattr("suffice.tasks.sample.IN_MEMORY", 1)
+    monkeypatch.setattr("suffice.questions.sample.IN_MEMORY", 1)
     assert model.sample(200, random_state=0)[0].shape == (200, 4)
 
 

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
 from suffice.__main__ import main
 from suffice.errors import DataError, NotLearnedError
+from suffice.losses import LabelledRows
 from suffice.stats.units import deal_groups, group_keys, group_numbers
 from suffice.table.labels import read_groups
-from suffice.tasks.importance import Judged
 
 
 def subjects(rng, count, least=15, most=20, d=6):
@@ -158,9 +158,9 @@ def test_labels_and_curves_are_judged_without_the_group(rng):
 
 def test_errors_are_those_of_groups_that_are_drawn_whole(rng):
     values, codes = rng.normal(size=40), rng.integers(0, 2, 40)
-    once = Judged(codes, np.ones(40), np.ones(40), 2)
+    once = LabelledRows(codes, np.ones(40), np.ones(40), 2)
     times = np.repeat(np.arange(40), 3)
-    again = Judged(codes[times], np.ones(120), np.ones(120), 2, times)
+    again = LabelledRows(codes[times], np.ones(120), np.ones(120), 2, times)
     assert_allclose(again.error(values[times]), once.error(values))
     assert_allclose(again.error(values[times][None])[0], once.error(values))
 

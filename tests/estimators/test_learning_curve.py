@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.errors import DataError, SettingError
-from suffice.tasks import learning_curve as curves
-from suffice.tasks.learning_curve import FOLDS, PARTS, LearningCurve
+from suffice.questions import learning_curve as curves
+from suffice.questions.learning_curve import FOLDS, PARTS, LearningCurve
 
 APART = 2.0  # standard deviations between two classes
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.conformal import class_sets, threshold
 from suffice.errors import DataError, SettingError
-from suffice.tasks.conformal import class_sets, threshold
 
 
 @pytest.mark.parametrize("make", [lambda: GaussianDiscriminant(shared=True), lambda: NaiveBayes()])

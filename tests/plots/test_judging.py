@@ -18,7 +18,7 @@ from suffice.plots import (
     ModelComparisonDisplay,
     OutlierPValuesDisplay,
 )
-from suffice.tasks.tally import wilson
+from suffice.questions.tally import wilson
 
 
 def recomputed(p, hit, bins):

@@ -10,8 +10,8 @@ from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
 from suffice.leave_one_out.by_groups import GroupFolds
 from suffice.leave_one_out.rda import undecided
+from suffice.losses import LabelledRows
 from suffice.stats.units import deal_groups
-from suffice.tasks.importance import Judged
 
 
 def subjects(rng, count, d=6):
@@ -93,7 +93,7 @@ def test_parts_order_and_files_choose_the_same(rng, tmp_path):
 
 def test_errors_of_settings_are_those_of_whole_groups(rng):
     losses, group = rng.normal(size=(2, 30)), np.arange(30) // 3
-    judged = Judged(np.zeros(30, dtype=int), np.ones(30), np.ones(30), 1, group)
+    judged = LabelledRows(np.zeros(30, dtype=int), np.ones(30), np.ones(30), 1, group)
     worse = losses[1] - losses[0] if losses[0].mean() < losses[1].mean() else losses[0] - losses[1]
     limit = worse.mean() / (judged.error(worse) * np.sqrt(9 / 10))  # of groups, without its correction for few
     for errors, told in ((0.99 * limit, 1), (1.01 * limit, 2)):

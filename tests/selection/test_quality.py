@@ -17,7 +17,7 @@ from suffice import (
     NaiveBayes,
 )
 from suffice.errors import DataError
-from suffice.tasks.quality import in_nats, in_percent, judge_answers
+from suffice.questions.quality import in_nats, in_percent, judge_answers
 
 EXACT = 1e-9
 

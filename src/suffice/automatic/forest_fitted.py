@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
+from .. import classify
 from .._arrays import Array, Codes, NDArray, np
 from .._derived import derived, shared
 from ..densities import Product, Rows
@@ -21,7 +22,6 @@ from ..stats.batch import Batch, Joined
 from ..stats.counts import CodedColumns
 from ..stats.units import Units, deal_groups
 from ..table import Table
-from ..tasks import classify
 from .held import HeldFitted
 from .leaves import LeafSums
 from .member_family import MemberFamily

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
-from ..tasks.importance import CHANCE, Judged, error_of_choice
+from ..losses import CHANCE, LabelledRows, error_of_choice
 from .budget import ENOUGH_ROWS
 from .mixed_rows import Index
 
@@ -55,7 +55,7 @@ class HoldoutScorer:
 
     def error_of_choice(self, lost: Array, group: Codes | None) -> float:
         """Return the standard error of the mean of losses (n,) by a pool that these rows, of groups or not, chose."""
-        judged = Judged(
+        judged = LabelledRows(
             self.codes, self.weight, self.weight / np.maximum(self.single, 1e-300), self.offset.shape[1], group
         )
         share = np.bincount(self.codes, self.weight, judged.k) / self.weight.sum()

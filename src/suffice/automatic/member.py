@@ -14,10 +14,10 @@ from functools import partial
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from .._arrays import Array, Codes, np
+from ..attribution.explain import Explanation
 from ..export.program import Term
 from ..notes import Note
 from ..stats.statistic import Fields
-from ..tasks.explain import Explanation
 from .budget import Cost, Sizes
 from .columns import BinnedRows, FrozenColumns
 from .inputs import Inputs

@@ -223,7 +223,7 @@ def _timed_fit(name: str, columns: Table, training: Training) -> tuple[Generativ
 
 def _judge_itself(result: Result, training: Training) -> bool:
     """Fill in what a model fitted to all rows says of itself, as `suffice fit` does; return whether it can."""
-    from ..tasks.quality import LEFT_OUT
+    from ..questions.quality import LEFT_OUT
 
     columns = training.columns.select(result.columns)
     estimator, seconds = _timed_fit(result.name, columns, training)

@@ -17,9 +17,9 @@ from .training import Training
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
-    from ..tasks.quality import Quality
+    from ..questions.quality import Quality
 
-LEAST_PROBABILITY, BINS = 1e-15, 15  # as `tasks.quality` has them, which is not loaded for a help text
+LEAST_PROBABILITY, BINS = 1e-15, 15  # as `questions.quality` has them, which is not loaded for a help text
 ABOVE = ("above_best", "above_best_low", "above_best_high")
 MOST_NOTES = 2  # shown per model
 
@@ -88,7 +88,7 @@ class Result:
 def cross(posterior: Array, training: Training) -> Quality:
     """Return how good the posteriors of all rows (n, k) are, each by a model of other parts of the table."""
     from .._arrays import np
-    from ..tasks.quality import FOLDS, judge_answers
+    from ..questions.quality import FOLDS, judge_answers
 
     with np.errstate(divide="ignore"):
         return judge_answers(training.classes, np.log(posterior), training.codes, judged_by=FOLDS)
@@ -108,7 +108,7 @@ def behind_the_best(results: Sequence[Result], parts: Sequence[Codes]) -> Facts:
     `parts` are the rows of each fold.
     """
     from .._arrays import np
-    from ..tasks.best_of import best_of
+    from ..questions.best_of import best_of
 
     known = [(own, own.lost) for own in results if own.lost is not None]
     if len(known) < 2:
@@ -198,7 +198,7 @@ def _own_way(setup: Facts, results: Sequence[Result]) -> str:
 
 def _measure(setup: Facts, results: Sequence[Result]) -> str:
     """Return what figures are to be held against: the commonest class, the shares of the classes, and chance."""
-    from ..tasks.quality import in_nats, in_percent
+    from ..questions.quality import in_nats, in_percent
 
     judged = [found for r in results for found in (r.own, r.crossed) if found is not None]
     text = f"Always naming the commonest class would be right for {in_percent(setup['always_commonest_accuracy'])}"
@@ -214,7 +214,7 @@ def _measure(setup: Facts, results: Sequence[Result]) -> str:
 
 def _behind(setup: Facts, results: Sequence[Result], width: int) -> list[str]:
     """Return by how much each model loses more than the best, and what it costs to have chosen that."""
-    from ..tasks.quality import in_nats
+    from ..questions.quality import in_nats
 
     if setup.get("best") is None:
         return []

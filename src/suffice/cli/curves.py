@@ -20,8 +20,8 @@ from .training import Training
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
     from ..engines.arrow import Table
+    from ..questions.learning_curve import LearningCurve
     from ..schema import Level
-    from ..tasks.learning_curve import LearningCurve
 
 TIMES = (2.0, 4.0)  # as many rows as there are, to project to
 LEVEL = 0.9
@@ -69,8 +69,8 @@ def curve_of(
     group: Codes | None = None,
 ) -> Curve:
     """Return the learning curve of a model, or a note saying why there is none."""
+    from ..questions.learning_curve import FOLDS, PARTS, learning_curve
     from ..stats.units import deal_groups
-    from ..tasks.learning_curve import FOLDS, PARTS, learning_curve
 
     found = Curve(Result(name))
     place = {label: i for i, label in enumerate(training.classes)}
@@ -129,7 +129,7 @@ def table_of(curves: Sequence[Curve]) -> Table:
 
 def render_curves(setup: Facts, curves: Sequence[Curve], width: int = WIDTH) -> list[str]:
     """Return the curves as lines of text of up to `width` characters."""
-    from ..tasks.learning_curve import FOLDS
+    from ..questions.learning_curve import FOLDS
 
     known = next((own.curve for own in curves if own.curve is not None), None)
     lines = [f"Learning curves on {setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}."]

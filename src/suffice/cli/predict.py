@@ -149,8 +149,8 @@ def _answer(
     """Return the table of labels, posteriors, log densities and sets, one row per row."""
     import pyarrow as pa
 
+    from .. import classify
     from .._arrays import np
-    from ..tasks import classify
 
     labels = pa.array(estimator.classes_.tolist())
     parts = []

@@ -10,7 +10,7 @@ from .spelling import spoken
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
-    from ..tasks.quality import Quality
+    from ..questions.quality import Quality
 
 
 def quality_of(estimator: GenerativeEstimator) -> Quality | str:

@@ -316,7 +316,7 @@ SHARES = (
 
 def _member_table(summary: Facts, width: int, whole: bool) -> list[str]:
     """Return a row per member: its share of the pool and its loss; on the whole, weight, temperature and settings."""
-    from ..tasks.quality import in_nats, in_whole_percent
+    from ..questions.quality import in_nats, in_whole_percent
 
     rows = [["model", "share", "log-loss", *(["weight", "temperature", "settings chosen"] if whole else [])]]
     for member in summary["members"]:

@@ -9,9 +9,8 @@ from ..questions import assess, drift, frames, importance, information_gain, sus
 from ..questions.assessment import Assessment
 from ..questions.drift_answer import Drift
 from ..questions.importance import Importance
-from ..questions.quality import quality
+from ..questions.quality import Quality, quality
 from ..schema import Name
-from ..tasks.quality import Quality
 from ._answers import Answers
 from ._state import State
 

@@ -11,9 +11,8 @@ from ..errors import MergeError, SettingError
 from ..fitted import Fitted
 from ..learning import edits, memory
 from ..questions import release
-from ..questions.learning_curve import curve_of
+from ..questions.learning_curve import DRAWS, LearningCurve, curve_of
 from ..released import Release, RowsHeld
-from ..tasks.learning_curve import DRAWS, LearningCurve
 from ._diagnoses import Diagnoses
 
 

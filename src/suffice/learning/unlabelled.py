@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .. import classify
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
 from ..estimate import Block
@@ -17,7 +18,6 @@ from ..notes import Kind, Note
 from ..stats import ByClass
 from ..stats.batch import Batch, Joined
 from ..stats.rows import take_rows
-from ..tasks import classify
 
 MAX_STEPS = 1000
 NEGLIGIBLE = 1e-13  # posteriors that cannot move an estimate beyond rounding

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
+from .. import classify
 from .._arrays import Array, Codes, is_sparse, np
 from ..densities import Diagonal, Rows
 from ..densities.product import take_columns
@@ -20,7 +21,6 @@ from ..estimate.families import GaussianFamily
 from ..stats import GaussianStats, LowRankScatter, PatternStats, Statistic
 from ..stats.counts import CodedColumns
 from ..stats.marginal import of_columns
-from ..tasks import classify
 from .model import Learned, Parts, block_log_densities, log_priors, refits_needed
 
 

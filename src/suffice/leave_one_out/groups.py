@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import classify
 from .._arrays import Array, Codes, np, parallel_map
 from ..densities import Rows, as_density
 from ..errors import DataError, NotLearnedError
 from ..estimate import Block
 from ..stats import ByClass
 from ..stats.rows import take_rows
-from ..tasks import classify
 from .model import Learned, Parts, leave_one_out
 from .refit import SLACK, negative
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from .. import classify
 from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..errors import DataError
@@ -18,7 +19,6 @@ from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import plain_smoothing
 from ..stats import ByClass, GaussianStats, PatternStats, Statistic
-from ..tasks import classify
 from .gaussian import gaussian_leave_one_out
 from .refit import refit_limit
 
@@ -50,7 +50,7 @@ def leave_one_out(learned: Learned, rows: Rows, codes: Codes, weight: Array | No
 
     `rows` has one entry per block, as its family encoded it; `codes` (n,) are class numbers, `weight` (n,) row weights,
     all of which leaves. A class whose only row leaves has posterior 0 for it: a refit would not know the class. Where
-    every class gives a row density zero, the answer is the limit for vanishing smoothing, as in `tasks.classify`.
+    every class gives a row density zero, the answer is the limit for vanishing smoothing, as in `classify`.
     DataError for a row that cannot be in the statistics, or without which no class is left.
     """
     prior = log_priors(learned, codes, weight)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SettingError, quoted
+from ..questions.tally import wilson
 from ..schema import Level
-from ..tasks.tally import wilson
 from . import _style as style
 from ._view import View
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._arrays import np
 from ..errors import SettingError
-from ..tasks.learning_curve import LearningCurve
+from ..questions.learning_curve import LearningCurve
 from . import _style as style
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import classify
 from .._arrays import Array, np
 from .._dialect import Remark
 from .._files import format_of
+from ..conformal import Limits
 from ..errors import SourceError
 from ..fitted import Fitted
 from ..learning.opening import open_table, remark_spaces
-from ..tasks import classify
-from ..tasks.conformal import Limits
 from ..vocabulary import UnseenLevel, sentences, united
 from .decide import adapt_priors, check_costs, log_posterior
 from .sets import in_sets, set_limits

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .. import classify
 from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..errors import DataError, SourceError, quoted
@@ -14,11 +15,10 @@ from ..fitted import Fitted
 from ..schema import Level, sort_levels
 from ..stats.units import group_keys
 from ..table.labels import read_groups, read_labels, read_weights
-from ..tasks import classify
-from ..tasks.tally import BINS, FINE, NORMAL, Ranking, Tally, wilson
 from .assessment import Assessment
 from .decide import check_costs
 from .leave_one_out import taken
+from .tally import BINS, FINE, NORMAL, Ranking, Tally, wilson
 
 if TYPE_CHECKING:
     from ..engines import Source, Watcher

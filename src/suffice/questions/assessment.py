@@ -10,8 +10,8 @@ from .._arrays import Array, Codes, np
 from ..errors import SettingError, align, one_line, quoted
 from ..schema import Kind, Level
 from ..table import NewColumn, make_table
-from ..tasks.quality import in_nats, in_percent
-from ..tasks.tally import Ranking
+from .quality import in_nats, in_percent
+from .tally import Ranking
 
 Parts = Literal["classes", "calibration", "thresholds", "confusion"]
 MOST_CLASSES = 12  # whose confusion is printed as a table; of more, the commonest mistakes

@@ -8,11 +8,12 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import classify
 from .._arrays import Array, NDArray, is_number, np, row_chunks
 from .._arrays_api import fetch, is_device_array, namespace, put
 from ..errors import SettingError
 from ..fitted import Fitted
-from ..tasks import classify, label_shift
+from . import label_shift
 
 MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
 

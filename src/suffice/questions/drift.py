@@ -8,7 +8,6 @@ from .._arrays import Array, Codes, gammaincc, logsumexp, np
 from ..errors import DataError, SchemaError, SettingError
 from ..fitted import Fitted
 from ..schema import sort_levels
-from ..tasks.two_samples import combine, compare_counts, p_of_scores
 from .decide import adapt_priors
 from .drift_answer import SD, VARIATION, ClassShares, ColumnDrift, Drift
 from .drift_columns import (
@@ -23,6 +22,7 @@ from .drift_columns import (
 )
 from .drift_density import Judged, compare_densities, judge, posteriors
 from .drift_sides import Pair, learned_side, table_side
+from .two_samples import combine, compare_counts, p_of_scores
 
 NO_ROWS = "means and counts by statistics, as no rows are kept"
 

@@ -10,7 +10,7 @@ from .._arrays import Array, np
 from ..errors import one_line
 from ..schema import Kind, Level, Name
 from ..table import NewColumn, make_table
-from ..tasks.two_samples import combine, holm
+from .two_samples import combine, holm
 
 SD, VARIATION = "sd", "total variation"
 MOST_LINES = 30

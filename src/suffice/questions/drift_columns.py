@@ -7,7 +7,8 @@ from typing import NamedTuple
 from .._arrays import Array, Codes, NDArray, np
 from ..schema import Level, sort_levels
 from ..stats.column_moments import Moments
-from ..tasks.two_samples import (
+from .drift_sides import ColumnFacts, Pair
+from .two_samples import (
     TwoSampleTest,
     combine,
     compare_counts,
@@ -20,7 +21,6 @@ from ..tasks.two_samples import (
     rank_scores,
     together,
 )
-from .drift_sides import ColumnFacts, Pair
 
 MOST_LEVELS = 20  # of one column, that are told apart in what class shares leave over
 AGREED = 0.5  # weight of what all classes agree on, against that of each class alone

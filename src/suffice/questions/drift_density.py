@@ -8,10 +8,10 @@ from .._arrays import Array, Codes, log_softmax, logsumexp, np
 from ..densities import Rows
 from ..fitted import Fitted
 from ..stats.rows import Keys, compact, fingerprints, mixed
-from ..tasks.two_samples import p_of_scores, rank_scores
 from .drift_sides import Pair
 from .held_out import hold_out
 from .leave_one_out import taken
+from .two_samples import p_of_scores, rank_scores
 
 FEWEST = 10  # rows kept, below which no models of the others are made
 

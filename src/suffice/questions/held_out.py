@@ -15,9 +15,9 @@ from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
 from ..stats.removal import without
 from ..stats.units import deal_groups
-from ..tasks.held_out import Fold, HeldOut
-from ..tasks.outliers import observed_cells
+from .distances import observed_cells
 from .leave_one_out import taken
+from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
 ROWS = 4000  # rows times folds that cost little

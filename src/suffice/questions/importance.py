@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._arrays import Array, Codes, is_number, np
+from .._arrays import Array, Codes, NDArray, is_number, np
 from .._derived import has_made
 from ..errors import SettingError
 from ..fitted import Fitted
+from ..losses import LabelledRows, error_of_choice
 from ..schema import Kind, Level, Name
 from ..table.writing import NewColumn, make_table
-from ..tasks import importance as tasks
 from .judge_columns import ColumnJudge
+
+SAME = 1e-9  # nats between losses that rounding explains
+BY_COLUMN = 1.0  # nats that a worthless column wins or loses in all rows together: √2 times the spread of ½ χ²₁
+TRIED = 24  # columns looked at in a step where there are more, those that gained most when last looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +110,7 @@ def _importance(fitted: Fitted) -> Importance:
     judge = ColumnJudge.of(fitted)
     by, names = judge.by, fitted.schema.names
     whole = by.without(None)
-    mean, error, by_class = tasks.costs(judge.judged, whole, by.without, judge.missing)
+    mean, error, by_class = costs(judge.judged, whole, by.without, judge.missing)
     loss, rows = float(judge.judged.mean(judge.judged.losses(whole))), round(float(judge.judged.copies.sum()))
     group = judge.judged.group
     groups = None if group is None else len(np.unique(group))
@@ -129,7 +133,103 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
         return judge.judged.losses(judge.by.log_posterior(sorted(columns)))
 
     names = fitted.schema.names
-    few = tasks.fewest(names, lambda columns: float(judge.judged.mean(lost(columns))), float(within))
-    if few and not tasks.is_better(judge.judged, lost(few), lost(())):
+    few = fewest(names, lambda columns: float(judge.judged.mean(lost(columns))), float(within))
+    if few and not is_better(judge.judged, lost(few), lost(())):
         return []
     return [names[j] for j in few]
+
+
+def costs(
+    judged: LabelledRows,
+    whole: Array,
+    without: Callable[[int], Array],
+    missing: NDArray[np.bool_],
+) -> tuple[Array, Array, Array]:
+    """Return mean costs (d,), their standard errors (d,) and means by class (k, d).
+
+    `whole` (n, k) are log posteriors by all columns, `without` those by all but one; a cell that is `missing` (n, d)
+    costs nothing.
+    """
+    base = judged.losses(whole)
+    cost = np.zeros((missing.shape[1], len(base)))
+    for j, empty in enumerate(missing.T):
+        if not empty.all():
+            cost[j] = np.where(empty, 0.0, judged.losses(without(j)) - base)
+    mean, error, rows = judged.mean(cost), judged.error(cost), float(judged.copies.sum())
+    costless = (cost == 0.0).all(axis=1)  # as of a column without a cell
+    return mean, np.where(costless, error, error_of_choice(error, np.abs(mean), rows, BY_COLUMN)), judged.by_class(cost)
+
+
+def is_better(judged: LabelledRows, less: Array, more: Array) -> bool:
+    """Return whether losses (n,) are less than others of the same rows, by more than a standard error of a choice."""
+    gain = judged.mean(more - less)
+    return bool(gain > error_of_choice(judged.error(more - less), gain, float(judged.copies.sum())))
+
+
+def fewest(names: Sequence[Name], loss: Callable[[tuple[int, ...]], float], within: float) -> list[int]:
+    """Return the numbers of few columns whose loss is within so many nats of that of all, in the order chosen.
+
+    Forward, the column is added that loses least; after each, one is taken out while fewer columns than that lose less
+    than any so many did before (floating search: Pudil, Novovičová & Kittler 1994, doi:10.1016/0167-8655(94)90127-9);
+    at the end, columns are taken out as long as the loss stays within. Equal losses go by name.
+    """
+    search = _Search(names, loss)
+    goal = search.loss(range(len(names))) + within + SAME
+    chosen: list[int] = []
+    best = {0: search.loss(chosen)}
+    while best[len(chosen)] > goal and len(chosen) < len(names):
+        chosen = [*chosen, search.next_of(chosen)]
+        size = len(chosen)
+        best[size] = min(search.loss(chosen), best.get(size, np.inf))
+        if search.loss(chosen) <= goal:
+            break
+        while len(chosen) > 2:
+            fewer = search.without_one(chosen, keep=chosen[-1])
+            if search.loss(fewer) >= best[len(fewer)] - SAME:
+                break
+            chosen = fewer
+            best[len(chosen)] = search.loss(chosen)
+    while chosen:
+        fewer = search.without_one(chosen)
+        if search.loss(fewer) > goal:
+            break
+        chosen = fewer
+    return chosen
+
+
+class _Search:
+    """Losses of sets of columns, each looked at once."""
+
+    def __init__(self, names: Sequence[Name], loss: Callable[[tuple[int, ...]], float]) -> None:
+        self.by_name = sorted(range(len(names)), key=lambda j: str(names[j]))
+        self._ask, self._known = loss, dict[frozenset[int], float]()
+        self._gain = dict.fromkeys(self.by_name, np.inf)  # of each column, when last looked at
+
+    def loss(self, columns: Sequence[int] | range) -> float:
+        """Return the mean loss in nats by these columns."""
+        own = frozenset(columns)
+        if own not in self._known:
+            self._known[own] = self._ask(tuple(sorted(own)))
+        return self._known[own]
+
+    def next_of(self, chosen: Sequence[int]) -> int:
+        """Return the column that loses least beside those chosen."""
+        left = [j for j in self.by_name if j not in chosen]
+        if chosen:  # at first all are looked at
+            left = sorted(left, key=lambda j: -self._gain[j])[:TRIED]
+        before = self.loss(chosen)
+        for j in left:
+            self._gain[j] = before - self.loss([*chosen, j])
+        return self._most([j for j in self.by_name if j in left], lambda j: self._gain[j])
+
+    def without_one(self, chosen: Sequence[int], keep: int = -1) -> list[int]:
+        """Return the columns without the one that is missed least, other than one to keep."""
+        out = [j for j in self.by_name if j in chosen and j != keep]
+        gone = self._most(out, lambda j: -self.loss([i for i in chosen if i != j]))
+        return [j for j in chosen if j != gone]
+
+    @staticmethod
+    def _most(columns: Sequence[int], value: Callable[[int], float]) -> int:
+        """Return the first column whose value is the largest to within rounding."""
+        values = [value(j) for j in columns]
+        return next(j for j, own in zip(columns, values, strict=True) if own >= max(values) - SAME)

@@ -11,9 +11,8 @@ from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
 from ..schema import Level, Schema
-from ..tasks.information import VALUES, distinct_values, information, representatives, shares_by_posteriors
-from ..tasks.recorded import ByBlock
-from .recorded import recorded
+from .information import VALUES, distinct_values, information, representatives, shares_by_posteriors
+from .recorded import ByBlock, recorded
 
 MOST_LEVELS = 64  # of a category that a pool is asked about: the most probable ones
 TOGETHER = 1 << 15  # rows that a pool is asked about at once, or a few more

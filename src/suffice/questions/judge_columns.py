@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from .. import classify
 from .._arrays import Array, Codes, NDArray, log_softmax, np
 from ..densities import Density, Rows
 from ..densities.product import missing_cells
@@ -13,11 +14,10 @@ from ..errors import DataError
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..leave_one_out.by_columns import ByColumns
+from ..losses import LabelledRows
 from ..stats import CategoricalStats, Reservoir
 from ..stats.counts import CodedColumns
-from ..tasks import classify
-from ..tasks.importance import Judged
-from ..tasks.outliers import hide, take
+from .distances import hide, take
 from .held_out import hold_out
 from .leave_one_out import taken
 
@@ -28,7 +28,7 @@ MOST_ROWS, MOST_OF_FOLDS = 4000, 500  # rows judged
 class ColumnJudge:
     """Rows to judge columns by, which cells of them are missing (n, d), and what judges them."""
 
-    judged: Judged
+    judged: LabelledRows
     missing: NDArray[np.bool_]
     by: ByColumns
 
@@ -43,7 +43,7 @@ class ColumnJudge:
             by = ByFolds(fitted, index)
         part = sample.part(index)
         weight = part.represented(fitted.statistics.weight)
-        judged = Judged(part.codes, weight, part.copies, len(fitted.statistics.classes), part.units.groups)
+        judged = LabelledRows(part.codes, weight, part.copies, len(fitted.statistics.classes), part.units.groups)
         return cls(judged, missing_in(fitted, part.rows, len(index)), by)
 
 

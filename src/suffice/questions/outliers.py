@@ -10,11 +10,11 @@ from ..errors import SettingError
 from ..fitted import Fitted
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
-from ..tasks import outliers
-from ..tasks.held_out import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
-from ..tasks.outlier_laws import HotellingLaw
+from . import distances
 from .held_out import hold_out
 from .leave_one_out import known_codes
+from .outlier_laws import HotellingLaw
+from .outlier_ranks import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
 from .replicates import exact_law, make_replicates
 
 
@@ -30,12 +30,12 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
     if y is None:
         if law is not None and (len(model.classes) == 1 or asked.statistics.sample is None):
             if by_class:
-                return outliers.class_pvalues(model, rows, law)
-            return outliers.pvalues(model, rows, _replicates(asked), law)
+                return distances.class_pvalues(model, rows, law)
+            return distances.pvalues(model, rows, _replicates(asked), law)
         return rank_pvalues(fitted.memoize(_compared), encoded, rows, model.log_prior, by_class)
     codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
-        return outliers.own_pvalues(model, rows, codes, law)
+        return distances.own_pvalues(model, rows, codes, law)
     sample, learned = asked.statistics.sample, fitted.memoize(_learned, whatever_priors=True)
     assert sample is not None
     place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
@@ -72,7 +72,7 @@ def _learned(fitted: Fitted) -> Learned:
     return Learned.make(_held_out(fitted))
 
 
-def _replicates(fitted: Fitted) -> list[outliers.Replicate]:
+def _replicates(fitted: Fitted) -> list[distances.Replicate]:
     """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
     return [] if len(fitted.joint.classes) == 1 else fitted.memoize(make_replicates)
 
@@ -83,4 +83,4 @@ def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes
     left_out = log_densities(fitted.learned, parts, codes[index], None)
     own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
-    return np.asarray(outliers.peaks(fitted.joint, outliers.take(rows, index), observed)[codes[index]] - score)
+    return np.asarray(distances.peaks(fitted.joint, distances.take(rows, index), observed)[codes[index]] - score)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from .._arrays import Array, Codes, is_whole, np
+from ..conformal import MeanScores, Scores
 from ..densities import Gaussian, Mixture
 from ..disclosure import Given, MinCount, release_block
 from ..disclosure.at_hand import Kept
@@ -27,7 +28,6 @@ from ..stats import ByClass, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import ALL
 from ..stats.scatter import LowRankScatter
-from ..tasks.conformal import MeanScores, Scores
 from .leave_one_out import taken
 from .sets import held_out_scores
 

@@ -15,8 +15,8 @@ from ..joint import JointModel
 from ..notes import Kind
 from ..stats import GaussianStats, PatternStats
 from ..stats.batch import Batch
-from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
-from ..tasks.outliers import Replicate
+from .distances import Replicate
+from .outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
 
 MOST, FEWEST = 200, 4  # how often training rows are simulated
 NEW_ROWS = 20_000  # new rows in all, shared out over classes

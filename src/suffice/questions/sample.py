@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
 
-from .._arrays import Array, Codes, np
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from ..classify import log_posterior
 from ..densities import Density, Rows
 from ..densities.discrete import draw_codes
 from ..densities.product import take_rows
@@ -20,10 +21,8 @@ from ..stats import Statistic
 from ..table import NewColumn, Table, make_sparse, make_table, read_table
 from ..table.cells import holds_value
 from ..table.writing import FRAMES
-from ..tasks.recorded import ByBlock
-from ..tasks.sample import sample
 from .cells import check_fillable, read_count, values_of
-from .recorded import recorded
+from .recorded import ByBlock, draw_cells, recorded
 
 SCALARS = (str, bool, int, float, np.generic)
 CANDIDATES = 8  # rows drawn for each that is kept, where they are chosen by their weights
@@ -205,3 +204,25 @@ def _stack(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], tuple):
         return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
     return np.concatenate(parts)
+
+
+def sample(
+    model: JointModel,
+    n: int,
+    given: Rows,
+    columns: int,
+    rng: np.random.RandomState,
+    known: int | None = None,
+    recorded: ByBlock | None = None,
+) -> Iterator[tuple[Rows, Codes]]:
+    """Yield, in chunks, `n` new rows by block, and their class numbers.
+
+    `given` is one row by block, of `columns` cells, missing where a cell is to be drawn. The class is drawn from
+    p(k | given), which is the class prior where nothing is given, or is `known`; the other cells from
+    p(x | given, class). What is `recorded` of a block keeps its numbers to values that the table could hold.
+    """
+    posterior = np.exp(log_posterior(model, given)) if known is None else None
+    for part in row_chunks(n, rows_within(8 * columns, IN_MEMORY, least=64)):
+        rows = np.zeros(part.stop - part.start, dtype=np.intp)
+        codes = np.full(len(rows), known) if posterior is None else draw_codes(posterior, rng, rows)
+        yield draw_cells(model, [take_rows(block, rows) for block in given], codes, rng, recorded), codes

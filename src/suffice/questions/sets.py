@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import fetch
+from ..conformal import Limits, Scores, class_sets, levels
 from ..densities import Rows
 from ..errors import DataError, SettingError
 from ..estimate import Block
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
 from ..stats.rows import level_keys
-from ..tasks.conformal import Limits, Scores, class_sets, levels
 from .judge_columns import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
 from .leave_one_out import taken
 

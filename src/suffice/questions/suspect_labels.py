@@ -10,7 +10,7 @@ from ..densities import Rows
 from ..errors import SettingError
 from ..fitted import Fitted
 from ..table.labels import read_weights
-from ..tasks.label_noise import Channel, find_channel, flag, true_posterior
+from .label_noise import Channel, find_channel, flag, true_posterior
 from .leave_one_out import Leaves, known_codes, leaves_with, taken
 
 ROUNDING = 1e-9  # share of a class's weight below which nothing of it is left

@@ -13,8 +13,7 @@ from ..plots._cells import percent
 from ..plots._model import Model, members
 from ..plots._style import color
 from ..plots._view import Axis, Rows, View
-from ..questions.quality import quality
-from ..tasks.quality import Quality
+from ..questions.quality import Quality, quality
 from .form_fields import in_steps, recorded_columns
 from .worth import by_worth
 

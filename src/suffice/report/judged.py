@@ -9,9 +9,9 @@ from .._arrays import Array, Codes, np
 from ..errors import SufficeError
 from ..plots._cells import cells_as_text, take
 from ..plots._view import View
+from ..questions.quality import judge_answers
 from ..schema import Level
 from ..table import factorize, label_values
-from ..tasks.quality import judge_answers
 from .facts import plain_quality
 
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps

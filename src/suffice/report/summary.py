@@ -13,8 +13,7 @@ from ..fitted import Fitted
 from ..leave_one_out import refits_needed
 from ..notes import details, to_know
 from ..questions.importance import importance, is_known as importance_known
-from ..questions.quality import is_known as quality_known, quality
-from ..tasks.quality import Quality, in_nats, in_whole_percent
+from ..questions.quality import Quality, in_nats, in_whole_percent, is_known as quality_known, quality
 
 MOST_CLASSES, MOST_COLUMNS, MOST_MEMBERS, MOST_NOTES = 12, 6, 8, 6
 LONGEST = 40  # characters of a name

@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ...attribution.explain import explain_block
 from ...densities import Density
 from ...export.program import Pairs, Term
 from ...kernels.columns import count_pairs
 from ...notes import Kind, Note
-from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
 from ..columns import BINS, BinnedRows, FrozenColumns
 from ..inputs import Inputs

@@ -9,13 +9,13 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, np, pattern_groups
+from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.generalized_eigen import LeftOut
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
-from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import ClassVar, Self
 
 from ..._arrays import Array, Codes, np
+from ...attribution.explain import explain_block
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
 from ...em.kmeans import k_means
@@ -19,7 +20,6 @@ from ...export.program import Mixture, Term
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats
 from ...stats.statistic import Fields
-from ...tasks.explain import explain_block
 from ..columns import SCORES, BinnedRows, FrozenColumns
 from ..completion import fill_blindly
 from ..inputs import Inputs

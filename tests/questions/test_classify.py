@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from suffice import classify
 from suffice.densities import Diagonal, Gaussian, Product
 from suffice.estimate import estimate_categorical
 from suffice.joint import JointModel
 from suffice.stats import CategoricalStats
-from suffice.tasks import classify
 
 
 def counts(*tables):

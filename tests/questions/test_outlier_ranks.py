@@ -18,9 +18,9 @@ from suffice import (
 )
 from suffice.drop_in import MultinomialNB
 from suffice.errors import DataError
+from suffice.questions import outlier_ranks
+from suffice.questions.distances import measure
 from suffice.questions.held_out import hold_out
-from suffice.tasks import held_out
-from suffice.tasks.outliers import measure
 
 LEVEL = 1e-3
 
@@ -172,7 +172,7 @@ def test_rows_with_holes_take_few_passes(rng, monkeypatch):
     """Each pattern of cells asks each of the models of five folds twice: rows held out, and new ones; and held-out rows
     once for each of their own patterns, which are the same here."""
     calls = []
-    monkeypatch.setattr(held_out, "measure", lambda *told: calls.append(0) or measure(*told))
+    monkeypatch.setattr(outlier_ranks, "measure", lambda *told: calls.append(0) or measure(*told))
 
     X, y = rng.normal(size=(150, 8)), np.arange(150) % 3
     X[rng.random(X.shape) < 0.2] = np.nan
@@ -222,11 +222,11 @@ def test_drawn_cells_do_not_rank_learned_rows(n, kept, complete):
         assert kstest(np.concatenate(p), "uniform").pvalue > LEVEL
 
 
-@pytest.mark.parametrize("most", [held_out.MOST_MEASURED, 0], ids=["all measured", "few measured"])
+@pytest.mark.parametrize("most", [outlier_ranks.MOST_MEASURED, 0], ids=["all measured", "few measured"])
 @pytest.mark.parametrize("make", [NaiveBayes, GenerativeForest])
 def test_learned_rows_with_holes_have_each_rank_once(rng, monkeypatch, make, most):
     """Also where few rows of each class are measured in all ways; the row that is far out comes last."""
-    monkeypatch.setattr(held_out, "MOST_MEASURED", most)
+    monkeypatch.setattr(outlier_ranks, "MOST_MEASURED", most)
     X, y = rng.normal(size=(120, 4)), np.arange(120) % 2
     X[rng.random(X.shape) < 0.2] = np.nan
     X[6] = 90.0, 90.0, np.nan, 90.0
@@ -245,9 +245,9 @@ def test_a_forest_measures_all_ways_to_miss_cells_together(rng, monkeypatch):
     X = np.column_stack([rng.normal(size=(200, 6)) + y[:, None], rng.integers(0, 3, 200)])
     X[rng.random(X.shape) < 0.3] = np.nan
     model, new = GenerativeForest().fit(X[:150], y[:150]), X[150:]
-    assert len(np.unique(np.isnan(new), axis=0)) > held_out.FEW_WAYS
+    assert len(np.unique(np.isnan(new), axis=0)) > outlier_ranks.FEW_WAYS
     together = [model.outlier_pvalues(new), model.outlier_pvalues(new, by_class=True)]
-    monkeypatch.setattr(held_out, "FEW_WAYS", np.inf)
+    monkeypatch.setattr(outlier_ranks, "FEW_WAYS", np.inf)
     model.fit(X[:150], y[:150])
     np.testing.assert_allclose(model.outlier_pvalues(new), together[0], rtol=1e-12)
     np.testing.assert_allclose(model.outlier_pvalues(new, by_class=True), together[1], rtol=1e-12)
@@ -276,7 +276,7 @@ def test_fewer_held_out_rows_say_as_much(rng):
         assert all(row.tobytes() in kept for row in np.asarray(fold.rows[0]))
     new = rng.normal(size=(400, 3)) + (rng.random(400) < 0.3)[:, None]
     prior, read = model._fitted.joint.log_prior, model._fitted.rows(new)
-    every, some = (held_out.rank_pvalues(own, read, read, prior) for own in (held, few))
+    every, some = (outlier_ranks.rank_pvalues(own, read, read, prior) for own in (held, few))
     assert np.abs(every - some).max() <= np.sqrt(np.log(2.0 / LEVEL) / 2.0 / len(few.codes))
 
 

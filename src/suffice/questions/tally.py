@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, logsumexp, np, stdtrit
+from ..losses import LEAST_PROBABILITY
 from ..schema import Level
-from .learning_curve import LEAST_PROBABILITY
 
 BINS = 15  # of the confidence, for the calibration error
 FINE = 8  # steps of each, from which bins with enough rows are put together

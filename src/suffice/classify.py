@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._arrays import Array, Codes, log_softmax, logsumexp, np
-from .._arrays_api import device_log_softmax, device_logsumexp, is_device_array, like, namespace, put
-from ..densities import Rows
-from ..joint import JointModel
+from ._arrays import Array, Codes, log_softmax, logsumexp, np
+from ._arrays_api import device_log_softmax, device_logsumexp, is_device_array, like, namespace, put
+from .densities import Rows
+from .joint import JointModel
 
 
 def log_posterior(model: JointModel, rows: Rows, log_prior: Array | None = None, leading: bool = False) -> Array:

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from sklearn.metrics import roc_auc_score
 
-from suffice.tasks.tally import Ranking, Tally, log_odds
+from suffice.questions.tally import Ranking, Tally, log_odds
 
 
 def rows(seed: int, n: int = 300, k: int = 4):

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from suffice.tasks import label_noise
-from suffice.tasks.label_noise import Channel, find_channel, flag, sharpened, true_posterior
+from suffice.questions import label_noise
+from suffice.questions.label_noise import Channel, find_channel, flag, sharpened, true_posterior
 
 
 def three_classes(n: int, channel: np.ndarray, seed: int, distance: float = 3.0):

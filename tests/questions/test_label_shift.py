@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.tasks import label_shift
-from suffice.tasks.label_shift import adapt_priors
+from suffice.questions import label_shift
+from suffice.questions.label_shift import adapt_priors
 
 
 def likelihoods(rng, n, k, spread=1.0):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from suffice.tasks.two_samples import (
+from suffice.questions.two_samples import (
     combine,
     compare_counts,
     compare_means,

@@ -8,7 +8,7 @@ from scipy import stats
 
 from suffice.densities import Categorical, Full, Gaussian, Product
 from suffice.joint import JointModel
-from suffice.tasks.impute import draw, impute
+from suffice.questions.impute import fill_best, fill_drawn
 
 PRIOR = np.array([0.25, 0.75])
 MEANS = np.array([[0.0, 1.0], [2.0, -1.0]])
@@ -39,8 +39,8 @@ def posteriors() -> np.ndarray:
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
 def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -> None:
-    monkeypatch.setattr("suffice.tasks.impute.IN_MEMORY", 16 * chunk)
-    numbers, levels = impute(model, ROWS)
+    monkeypatch.setattr("suffice.questions.impute.IN_MEMORY", 16 * chunk)
+    numbers, levels = fill_best(model, ROWS)
     weight = posteriors()
     assert numbers.row.tolist() == [0, 2, 2, 3]
     assert numbers.column.tolist() == [1, 0, 1, 1]
@@ -59,13 +59,13 @@ def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -
 def test_known_classes_are_certain(model) -> None:
     known = posteriors()
     known[:3] = np.eye(2)[[1, 1, 0]]
-    numbers, levels = impute(model, ROWS, known)
+    numbers, levels = fill_best(model, ROWS, known)
     np.testing.assert_allclose(numbers.value[0][:3], [-1.0 + 0.6 * (0.5 - 2.0), 0.0, 1.0], rtol=1e-12)
     assert levels.value[0].tolist() == [1, 0]
 
 
 def test_draws_are_of_the_class_and_its_conditional(model) -> None:
-    numbers, levels = draw(model, ROWS, 3000, np.random.RandomState(0))
+    numbers, levels = fill_drawn(model, ROWS, 3000, np.random.RandomState(0))
     weight = posteriors()
     assert numbers.value.shape == (3000, 4)
     assert levels.value.shape == (3000, 2)
@@ -81,5 +81,5 @@ def test_draws_are_of_the_class_and_its_conditional(model) -> None:
 
 def test_complete_rows_have_nothing_to_fill(model) -> None:
     complete = (np.array([[0.5, 1.0]]), (np.array([1]),))
-    assert all(not cells.row.size for cells in impute(model, complete))
-    assert all(not cells.row.size for cells in draw(model, complete, 2, np.random.RandomState(0)))
+    assert all(not cells.row.size for cells in fill_best(model, complete))
+    assert all(not cells.row.size for cells in fill_drawn(model, complete, 2, np.random.RandomState(0)))

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, np
+from ._arrays import Array, Codes, NDArray, np
 
 LEAST = 50  # rows by which a number of known cells has a threshold of its own
 ROUNDING = 1e-9  # of a threshold: a class at it is in the set

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from suffice.tasks.conformal import class_sets, threshold
+from suffice.conformal import class_sets, threshold
 
 
 @pytest.mark.parametrize(("alpha", "place"), [(0.5, 5), (0.2, 8), (0.1, 9), (0.09, None)])

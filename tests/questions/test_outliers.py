@@ -8,9 +8,9 @@ from sklearn.datasets import load_iris
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import DataError, SettingError
 from suffice.questions import replicates
+from suffice.questions.distances import measure
+from suffice.questions.outlier_laws import PredictiveLaw
 from suffice.questions.replicates import exact_law
-from suffice.tasks.outlier_laws import PredictiveLaw
-from suffice.tasks.outliers import measure
 
 LEVEL = 1e-3  # seeds are fixed; at this level a true law fails once in a thousand
 

@@ -6,12 +6,12 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
+from suffice.attribution.explain import explain_block
+from suffice.attribution.shapley import sample_orders
 from suffice.automatic.members import dependence
 from suffice.automatic.members.dependence import OneDependence, _ByColumn, count_pairs
 from suffice.automatic.members.subclasses import Split
 from suffice.densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT
-from suffice.tasks.explain import explain_block
-from suffice.tasks.shapley import sample_orders
 
 K = 3
 FEW, MANY = 4, 10  # columns: all orders are looked at, or some

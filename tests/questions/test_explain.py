@@ -8,10 +8,10 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_iris, load_wine
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
+from suffice.attribution.explain import explain_block, ordered_terms
+from suffice.attribution.shapley import quadratics, sample_orders, subset_shares, subsets
 from suffice.densities import Full, Gaussian, LowRank, Mixture, MultivariateT
 from suffice.errors import SettingError
-from suffice.tasks.explain import explain_block, ordered_terms
-from suffice.tasks.shapley import quadratics, sample_orders, subset_shares, subsets
 
 MODELS = {
     "full": lambda: GaussianDiscriminant(),
@@ -199,7 +199,7 @@ def test_sampled_quadratic_forms_tend_to_the_exact_ones_and_add_up(rng):
     exact = quadratics(correlation)
     np.testing.assert_allclose(exact.matrix.sum(axis=0), np.linalg.inv(correlation), atol=1e-12)
     assert exact.log_scale.sum() == pytest.approx(np.linalg.slogdet(correlation)[1], abs=1e-12)
-    from suffice.tasks import shapley
+    from suffice.attribution import shapley
 
     sampled = shapley._sampled(correlation, 4000)
     np.testing.assert_allclose(sampled.matrix.sum(axis=0), np.linalg.inv(correlation), atol=1e-10)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from suffice.densities import Diagonal, Gaussian, Poisson, Product
 from suffice.joint import JointModel
-from suffice.tasks.sample import sample
+from suffice.questions.sample import sample
 
 PRIOR = np.array([0.2, 0.8])
 RATE = np.array([[1.0], [6.0]])
@@ -31,7 +31,7 @@ def gather(model, *asked, **more):
 
 @pytest.mark.parametrize("chunk", [1, 1 << 21])
 def test_rows_by_prior(model, monkeypatch, chunk) -> None:
-    monkeypatch.setattr("suffice.tasks.sample.IN_MEMORY", 8 * chunk)
+    monkeypatch.setattr("suffice.questions.sample.IN_MEMORY", 8 * chunk)
     x, counts, codes = gather(model, 4000, NOTHING, 2)
     assert stats.chisquare(np.bincount(codes), 4000 * PRIOR).pvalue > 1e-3
     for c, (center, sd) in enumerate([(0.0, 1.0), (3.0, 2.0)]):
