@@ -121,7 +121,7 @@ OWNERS: dict[str, set[str]] = {
     "narwhals": {"table/"},
     # the estimator contract: base classes, checks, warnings, and what it calls a random state
     "sklearn": {
-        *("estimators/_state.py", "estimators/_edits.py", "estimators/discriminant.py", "learning/mixture.py"),
+        *("estimators/_state.py", "estimators/base.py", "estimators/discriminant.py", "learning/mixture.py"),
         *("questions/", "table/labels.py"),
         "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
@@ -162,7 +162,7 @@ LATE: dict[str, tuple[set[str], str]] = {
 }
 
 MOST_BASES = 3  # of ours, of one class
-MOST_FILE_LINES = 450  # the guide is 400
+MOST_FILE_LINES = 450  # without docstrings; the guide is 400
 MOST_FUNCTION_LINES = 60  # without the docstring; the guide is 40
 # Whoever adds takes away, or raises these in the same commit with the reason. They go down with what is removed.
 MOST_CODE_LINES = {"src": 40_700, "tests": 35_300}  # without docstrings, comments, blank lines and imports
@@ -511,9 +511,10 @@ def _imports_by_file() -> dict[str, list[Import]]:
 @pytest.mark.parametrize("relative", FILES)
 def test_files_and_functions_fit_on_a_screen(relative: str) -> None:
     text = (SOURCE / relative).read_text(encoding="utf-8")
-    lines = len(text.splitlines())
+    tree = ast.parse(text)
+    lines = len(text.splitlines()) - sum(map(_docstring_lines, ast.walk(tree)))
     assert lines <= MOST_FILE_LINES, f"{relative} has {lines} lines"
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert _body_lines(node) <= MOST_FUNCTION_LINES, f"{relative}:{node.lineno}: {node.name} is too long"
 
@@ -540,10 +541,16 @@ def _code_lines(text: str) -> int:
 
 
 def _body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1 - _docstring_lines(node)
+
+
+def _docstring_lines(node: ast.AST) -> int:
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return 0
+    if ast.get_docstring(node, clean=False) is None:
+        return 0
     first = node.body[0]
-    end = node.end_lineno or node.lineno
-    documented = ast.get_docstring(node, clean=False) is not None
-    return end - node.lineno + 1 - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
+    return (first.end_lineno or first.lineno) - first.lineno + 1
 
 
 # ── the checker sees what it should ──────────────────────────────────────────────────────────────────────────

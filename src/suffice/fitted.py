@@ -411,7 +411,7 @@ class Fitted(KeptRows):
     def join(self, batch: Batch) -> Joined | None:
         """Return the statistics of all rows of a batch, some without a label, by an EM of its own.
 
-        None where the EM of any joint model does, `learning.unlabelled`.
+        None where the EM of any joint model does, `learning.fit`.
         """
         return None
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.em.cells import SECURED
 from suffice.errors import DataError
-from suffice.learning import memory, unlabelled
-from suffice.learning.unlabelled import join_unlabelled
+from suffice.learning import fit
+from suffice.learning.fit import join_unlabelled
 
 MODELS = {
     "full": GaussianDiscriminant(),
@@ -57,7 +57,7 @@ def test_all_labels_present_is_the_supervised_path(two, kind, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("EM ran")
 
-    monkeypatch.setattr(memory, "join_unlabelled", refuse)
+    monkeypatch.setattr(fit, "join_unlabelled", refuse)
     first, second = (clone(MODELS[kind]) for _ in range(2))
     expected = first.fit(X, y).predict_joint_log_proba(X)
     nullable = pd.Series(pd.array(y.tolist(), dtype="string"))
@@ -151,7 +151,7 @@ def trace_of(model, X, y, weight, monkeypatch):
         return joined
 
     with monkeypatch.context() as patch:
-        patch.setattr(memory, "join_unlabelled", watch)
+        patch.setattr(fit, "join_unlabelled", watch)
         model.fit(X, y, weight)
     return seen[0]
 
@@ -278,7 +278,7 @@ def test_smoothed_poisson_rates_never_lower_the_penalised_likelihood(rng, monkey
     few[few == -1] = None
     alpha, known = 5.0, np.arange(180) % 12 == 0
     traces, log_joints = [], []
-    original = unlabelled._Rows.expect
+    original = fit._Rows.expect
 
     def recorded(rows, model):
         rate = model.density.blocks[0].rate
@@ -289,7 +289,7 @@ def test_smoothed_poisson_rates_never_lower_the_penalised_likelihood(rng, monkey
         traces.append(objective)
         return objective, posterior
 
-    monkeypatch.setattr(unlabelled._Rows, "expect", recorded)
+    monkeypatch.setattr(fit._Rows, "expect", recorded)
     model = NaiveBayes("poisson", smoothing=alpha).fit(X, few)
     assert model.n_iter_ > 5
     assert (np.diff(log_joints)[1:] >= -1e-9).all()  # the first estimate knows the labelled rows only

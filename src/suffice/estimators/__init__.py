@@ -1,9 +1,8 @@
 """The scikit-learn faces: the only place that joins the reading of tables to an estimate."""
 
 from ..files.loading import load, register
-from .automatic import GenerativeClassifier
+from .all_columns import GenerativeClassifier, GenerativeForest
 from .discriminant import GaussianDiscriminant
-from .forest import GenerativeForest
 from .mixture import MixtureDiscriminant
 from .naive_bayes import NaiveBayes
 

@@ -13,7 +13,7 @@ from .._arrays import Array, NDArray, np
 from ..estimate import Block, Note, Settings
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel
-from ..learning.settle import settled
+from ..learning.edits import settled
 from ..released import Provenance
 from ..schema import Schema
 from ..stats import ByClass

@@ -1,84 +1,406 @@
-"""The base class of all estimators."""
+"""The base class of all estimators: learning, unlearning, and what is kept in files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import SufficeError
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import MergeError, SettingError
 from ..files.saving import save_checked
 from ..fitted import Fitted
-from ..questions import to_onnx, to_sql
-from ..report import Summary, summarize, summarize_at_hand, write_page
-from ._tables import Tables
+from ..learning import edits, fit, parts
+from ..questions import answer_table, release
+from ..released import Release, RowsHeld
+from ..schema import Level, Name
+from ._answers import Answers
+
+if TYPE_CHECKING:
+    from ..engines import Progress
 
 
-class GenerativeEstimator(Tables):
+class GenerativeEstimator(Answers):
     """Base of all estimators: statistics in, joint model out, every answer read off the model."""
 
-    # --- in a notebook ------------------------------------------------------------------------------------------------
+    def fit(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
+        """Fit the model to rows `X` and labels `y`, forgetting any earlier fit.
 
-    def summary(self) -> Summary:
-        """Return what the model has learned, in a few lines: classes, how good it is, columns, members and notes.
-
-        Printed it is text, and a notebook shows it as tables. Quality is that of `quality`, and what columns are worth
-        that of `importance`, where that needs no models of folds; both are computed here if they were not yet. A
-        notebook that shows the model itself has the same below scikit-learn's diagram, as far as it is known at once.
+        Parameters
+        ----------
+        X : array (n, d), pandas, polars or pyarrow table
+            Null and NaN cells are missing. Infinity is a DataError that names the column. PyTorch and CuPy arrays are
+            worked on where they live under `sklearn.set_config(array_api_dispatch=True)`, see docs/embeddings.md.
+        y : array-like (n,)
+            Class labels: text, integers or truth values. Rows whose label is missing (None, NaN, pandas.NA) join by EM:
+            each counts in every class by its posterior, until the likelihood of all rows no longer rises.
+        sample_weight : array-like (n,), optional
+            k means k copies of the row; rows of weight 0 are as if absent. Others weigh at least 1e-50, and all rows
+            that a model learns at most 1e50; DataError names the one that does not.
+        groups : array-like (n,), optional
+            Which rows belong together: the number or name of a patient, a household, a session. Rows of one group leave
+            together wherever rows are held out, so that what the model says of itself holds for new groups. A missing
+            group is a row by itself. A salted hash of the group is kept beside each row.
 
         Returns
         -------
-        Summary
-            `classes`, `quality`, `importance`, `members`, `notes`, and `details`, the number of notes that ask for
-            nothing.
+        self
+        """
+        self._validate_settings()
+        table = self._table(X)
+        return self._learn(lambda _: fit.fit(self._begin(table.schema), table, y, sample_weight, groups))
+
+    def partial_fit(
+        self,
+        X: object,
+        y: object,
+        classes: Sequence[object] | None = None,
+        sample_weight: object = None,
+        *,
+        decay: float | None = None,
+        groups: object = None,
+    ) -> Self:
+        """Add rows to those already learned; after any batches the model equals one fit on all rows.
+
+        The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
+        labels that may come. `decay` λ, above 0 and at most 1, first multiplies the weight of every row learned so far
+        by λ, for streams that drift; see `decay`. `groups` are as for `fit`. If anything is wrong with the batch, an
+        error is raised and nothing has changed.
+        """
+        self._validate_settings()
+        table = self._table(X)
+
+        def add(old: Fitted | None) -> Fitted:
+            known = self._begin(table.schema) if old is None else self._settled(self._refreshed(old), table.schema)
+            return edits.add(known, table, y, classes, sample_weight, decay, groups)
+
+        return self._learn(add)
+
+    def merge(self, other: Self) -> Self:
+        """Add everything another fitted model has learned; the result equals one fit on the rows of both.
+
+        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ. A column of
+        which one of them has seen no value is of any kind.
+        """
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if not isinstance(other, GenerativeEstimator):
+            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
+        theirs = other._fitted
+
+        def merge(own: Fitted) -> Fitted:
+            return edits.merge(self._settled(own, theirs.schema), other._settled(theirs, own.schema))
+
+        return self._edit(merge)
+
+    def forget(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
+        """Remove rows that were learned; the model equals a fit on the others.
+
+        Give the rows as they were learned, with their labels, weights and groups (after a decay: with what is left of
+        their weights). A class without a row left leaves the model, and so does a category that no row shows any more.
+        A column whose sum of squares falls by a factor f keeps 16 − log10 f digits.
+
+        NotLearnedError, a DataError that names the class, if the rows cannot have been among those learned: a weight
+        or count would fall below 0, a value, category or pattern of missing cells was never there, what is left of a
+        scatter would not be positive semi-definite (to 1e-10 on the correlation scale), or a row is not among those
+        kept of a class that is kept whole (see `keep_rows`). Of larger classes only sums are known: rows that were
+        never learned but leave possible sums cannot be told from others. Rows without a label are refused: EM has
+        spread them over the classes in a way that depends on all rows; where such rows have joined a model, they go on
+        counting in each class as they did. `GenerativeClassifier` keeps them as rows, and forgets them by a missing
+        label.
+        After any error nothing has changed.
 
         Examples
         --------
         >>> from suffice import GaussianDiscriminant
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> print(GaussianDiscriminant(shared=True).fit(X, y).summary())
-        GaussianDiscriminant: learned from 150 rows, 4 columns, 3 classes
-        <BLANKLINE>
-        Judged on rows it had not seen: 98.0 % right (147 of 150, ± 1.3 %), log-loss
-        0.054 nats; always naming the commonest class, 0, would be right for 33.3 %.
-        <BLANKLINE>
-        class  share
-        0       33 %
-        1       33 %
-        2       33 %
-        <BLANKLINE>
-        column is worth       nats  ± error
-        petal length (cm)  +0.0602   0.0435
-        petal width (cm)   +0.0435   0.0244
-        sepal width (cm)   +0.0113   0.0138
-        sepal length (cm)  +0.0042   0.0200
+        >>> X, y = [[0.0], [1.0], [90.0], [4.0], [6.0]], ["low", "low", "low", "high", "high"]
+        >>> GaussianDiscriminant().fit(X, y).forget([[90.0]], ["low"]).means_.tolist()
+        [[5.0], [0.5]]
         """
-        return summarize(self._fitted, type(self).__name__)
+        return self._edit(lambda own: edits.forget(own, X, y, sample_weight, groups))
+
+    def drop_class(self, label: object) -> Self:
+        """Remove a class with all its rows; the model equals a fit without them.
+
+        DataError, and nothing has changed, if there is no such class or no other. MergeError where a shared covariance
+        was summed over too many classes to keep what each adds: more than 2²⁰ / d² of them.
+        """
+        return self._edit(lambda own: edits.drop_class(own, label))
+
+    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
+        """Give classes other labels, {old: new}, all at once; classes given one label become one class.
+
+        Their rows are then those of one class: the model equals a fit with the labels replaced (a mixture instead keeps
+        the components of both). A label may be that of a class that is there already. Classes stay in sorted order.
+
+        DataError, and nothing has changed, for an unknown class, a missing label, or text beside numbers; SchemaError
+        for text that is not Unicode.
+
+        Examples
+        --------
+        >>> from suffice import NaiveBayes
+        >>> model = NaiveBayes().fit([[1.0], [2.0], [7.0]], ["a", "b", "c"])
+        >>> model.rename_classes({"a": "low", "b": "low", "c": "high"}).classes_.tolist()
+        ['high', 'low']
+        """
+        return self._edit(lambda own: edits.rename_classes(own, names))
+
+    def decay(self, factor: float) -> Self:
+        """Multiply the weight of every row learned so far by `factor` λ, above 0 and at most 1.
+
+        Weights become λ w, scatters λ S and counts λ n; means and covariances by maximum likelihood stay, and rows to
+        come count for more. With a decay before each batch a row learned t batches ago weighs λᵗ: half after
+        ln 2 / −ln λ batches (λ = 0.99: 69), and all rows together at most as much as 1 / (1 − λ) batches. The number
+        of rows read, `statistics_.rows`, stays what it was.
+
+        Smoothing, unbiased divisors and priors see the decayed weights. A class that is left with a weight below
+        1e-100 (for λ = 0.5 after some 330 batches without a row of it) stays as a class without rows, and a row or
+        category of another class fades below 1e-200. SettingError for any other factor, DataError where all rows
+        together would weigh less than 1e-100.
+        """
+        return self._edit(lambda own: edits.decay(own, factor))
+
+    def release(self, *, least: int = 5, like: Self | None = None) -> Self:
+        """Return a model for others, without rows and without a number that sums over fewer than `least` rows.
+
+        It answers as any model does, merges with other released models, and can be saved and updated; leave-one-out,
+        forgetting and what else needs rows it refuses. This model stays as it is. What the other one gave up is in its
+        `notes_`; what that costs, `score` of both says on rows that neither has seen.
+
+        - Missing cells of joint Gaussians are filled by EM, once for all; no pattern of missing cells is left.
+        - A covariance of no more rows than columns and `least` is taken from other classes; a shared one no longer
+          knows what each class adds to it.
+        - Small counts of levels are rounded to 0 or `least`; levels of few rows become missing cells.
+        - Values of Laplace columns are means of groups of at least `least` neighbours.
+        - Components of mixtures that are of few rows join others.
+        - A column in which fewer than `least` rows of a class differ from all its others is taken from other classes.
+          Where no rows are kept this can be told of columns of 0 and 1 alone.
+        - `GenerativeClassifier` keeps its Gaussians of numbers, its piecewise linear densities (by histograms on a
+          round grid) and its categories, weighted anew; pairs of columns and parts of classes go.
+
+        This is a promise about single rows in one file. It is no differential privacy, and no promise about the
+        difference of two files, about what all rows of a class have in common, or about what rows of whole numbers fit
+        sums of few rows: see docs/editing.md.
+
+        Parameters
+        ----------
+        least : int, at least 2
+            How many rows a sum must have. They are counted as rows: no weight makes one row several.
+        like : a released model of the same kind, optional
+            For `GenerativeClassifier`: read columns (knots, vocabularies) and weigh members as that model does, so that
+            the two merge exactly. Other models need no such thing, and take no notice of it.
+
+        Raises
+        ------
+        DataError
+            A class has fewer rows than that; the weights of the rows are not known (models of older versions, or
+            weights that a database summed); or a kind of statistics cannot be released.
+
+        Examples
+        --------
+        >>> from suffice import NaiveBayes
+        >>> X, y = [[i / 4.0, "ab"[i % 2]] for i in range(40)], ["low"] * 20 + ["high"] * 20
+        >>> model = NaiveBayes().fit(X, y).release()
+        >>> print(model.rows_held_)
+        holds no rows, and no sums of fewer than 5 rows (released)
+        """
+        own = self._current()
+        told: object = like
+        if told is not None and not (isinstance(told, GenerativeEstimator) and told.__sklearn_is_fitted__()):
+            raise SettingError(
+                f"like must be a {type(self).__name__} that was released. Next: release the other model first."
+            )
+        found = release.release(own, least, None if like is None else like._fitted)
+        passed = {
+            name: value for name, value in release.settings_to_pass_on(own, found).items() if name in self.get_params()
+        }
+        other = type(self)(**{**self.get_params(deep=False), **passed})
+        other._learned = found
+        return other
 
     @property
-    def _repr_html_(self) -> Callable[[], str]:
-        """HTML for notebooks: scikit-learn's diagram, and below it what was learned; AttributeError as scikit-learn's.
+    def released_(self) -> Release:
+        """What was given up when the model was released; AttributeError for any other model."""
+        released = self._fitted.past.released
+        if released is None or released.joined:
+            raise AttributeError("released_ exists in models that `release` returned.")
+        return released
 
-        A pipeline draws its own diagram, in which this is not asked.
+    @property
+    def rows_held_(self) -> RowsHeld:
+        """How many rows the model, and a file of it, holds as they were, and whether it was released."""
+        return release.rows_held(self._fitted)
+
+    # --- tables larger than memory ------------------------------------------------------------------------------------
+
+    def fit_table(
+        self,
+        source: object,
+        target: str,
+        *,
+        weight: str | None = None,
+        groups: str | None = None,
+        engine: object = "auto",
+        columns: Sequence[str] | None = None,
+        unlabelled: str = "em",
+        progress: Callable[[Progress], None] | None = None,
+        missing_text: Sequence[str] = (),
+        keep_spaces: bool = False,
+        sheet: str | int | None = None,
+        ordered: Mapping[Name, Sequence[Level]] | None = None,
+    ) -> Self:
+        """Fit the model to a table of any size, forgetting any earlier fit; memory does not grow with the rows.
+
+        The rows are read once, in parts (row groups of Parquet files, else batches), and statistics are merged in the
+        order of the parts: the model equals `fit` on the whole table to rounding, and the same parts give the same
+        bits whatever the engine and the number of threads. `GenerativeClassifier` reads them twice: first for the rows
+        by which it freezes its columns. What EM does, no statistics that merge do: `MixtureDiscriminant` of several
+        components, rows without a label, and cells missing in more patterns than statistics can hold. All rows are
+        then gathered and learned from as by `fit`; more than memory holds are refused with their size.
+
+        Parameters
+        ----------
+        source : path, pattern or folder; pyarrow, polars, DuckDB, Dask or Spark table
+            Parquet, Arrow, CSV, JSON lines or Excel files (by name, by pattern such as ``"data/*.parquet"``, a folder,
+            hive partitions too, or a list of names); a pyarrow dataset, table or stream, an iterator of record batches;
+            a polars LazyFrame; a DuckDB relation, or ``(connection, "SELECT …")``; any frame in memory; a Dask or a
+            Spark DataFrame. A CSV is read once more before, to settle from all cells what its columns hold; what had to
+            be guessed is a warning (`suffice.engines.Remark`), and the model remembers it for what `predict_table`
+            reads.
+        target : str
+            Column of class labels; in a CSV they are text as it stands, and only an empty cell is missing.
+        weight : str, optional
+            Column of row weights: k means k copies of the row, 0 that it is as if absent.
+        groups : str, optional
+            Column that says which rows belong together; see `fit`.
+        engine : {"auto", "local", "dask", "spark"}, a Dask client, its address or a Spark session
+            What does the work. "auto" is this machine's threads, or the engine whose table `source` is. "dask" starts
+            a cluster on this machine; "tcp://…" is the address of one.
+        columns : sequence of str, optional
+            Columns to learn from; all but target, weight and groups if not given. No other is read.
+        unlabelled : {"em", "skip", "error"}
+            What to do with rows without a label: let them join by EM, as `fit` does, leave them out, or refuse them.
+            `GenerativeClassifier` keeps 2,000 of them, without another pass; `GenerativeForest` refuses them.
+        progress : callable, optional
+            Called after each part, in every pass, with an object that has `rows`, `total` (from the files' own
+            metadata), `share` (how much of a CSV is read) and `seconds_left`; None where unknown.
+        missing_text : sequence of str
+            Texts of a CSV that mean a missing cell, in the target as well, beside an empty cell and, in columns to
+            learn from, the usual NA, NaN, null, ? and the like.
+        keep_spaces : bool, default False
+            Of files: keep spaces around labels, levels and names of columns, no-break and other spaces of Unicode too,
+            as part of them. Otherwise they are taken away, which a warning (`suffice.engines.Remark`) says with counts,
+            and `predict_table` reads its files likewise. Tables in memory are learned as they are.
+        sheet : str or int, optional
+            Name of the sheet of a workbook, or its number from 1; the first if not given.
+        ordered : dict {column: levels}, optional
+            The order of a column's categories, from the lowest: ``{"risk": ["Low", "Medium", "High"]}``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        SourceError
+            A file that cannot be read, or whose columns differ from the others'; it is named.
+        DataError
+            As for `fit`, with the file and row group; nothing is learned then.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, os
+        >>> from suffice import GaussianDiscriminant
+        >>> path = os.path.join(tempfile.mkdtemp(), "trees.parquet")
+        >>> table = pa.table({"height": [1.0, 2.0, 8.0, 9.0], "kind": ["shrub", "shrub", "tree", "tree"]})
+        >>> pq.write_table(table, path, row_group_size=2)
+        >>> GaussianDiscriminant(shared=True).fit_table(path, "kind").means_.tolist()
+        [[1.5], [8.5]]
         """
-        diagram: Callable[[], str] = super()._repr_html_
-        return lambda: diagram() + self._learned_html()
+        self._validate_settings()
+        return self._learn(
+            lambda _: parts.fit_table(
+                self._begin,
+                source,
+                target,
+                weight=weight,
+                groups=groups,
+                engine=engine,
+                columns=columns,
+                unlabelled=unlabelled,
+                progress=progress,
+                missing_text=missing_text,
+                keep_spaces=keep_spaces,
+                sheet=None if sheet is None else str(sheet),
+                ordered=ordered,
+            )
+        )
 
-    def _repr_mimebundle_(self, **told: object) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**told)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._learned_html()
-        return bundle
+    def predict_table(
+        self,
+        source: object,
+        output: str | os.PathLike[str],
+        *,
+        priors: object = None,
+        costs: object = None,
+        reject: float | None = None,
+        keep: Sequence[str] = (),
+        alpha: float | None = None,
+        by_class: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        sheet: str | int | None = None,
+    ) -> int:
+        """Write the label, the posteriors and the log density of every row of a table to a file; return their number.
 
-    def _learned_html(self) -> str:
-        """Return what was learned as HTML; nothing where nothing was, or settings changed since forbid an estimate."""
-        if self._learned is None:
-            return ""
-        try:
-            return summarize_at_hand(self._fitted, type(self).__name__)._repr_html_()
-        except SufficeError:
-            return ""
+        One row out per row in, in order: `label`, a column `p_CLASS` per class, and `log_density` in nats. Rows are
+        read and written in batches, so that memory does not grow with them. The file, Parquet, Arrow or CSV by its
+        ending, appears under its name when it is complete: after an error, an interruption or a full disk there is
+        none, and an old one is as it was.
+
+        Parameters
+        ----------
+        source : as for `fit_table`
+            A table with the model's columns; others are not read.
+        output : path
+            File to write.
+        priors : optional
+            Class priors in place of those learned, as for `predict`; or "adapt", those of `adapt_priors` for these
+            rows, which are then read twice (k numbers a row are held in memory).
+        costs : array-like (k, k), optional
+            What answers cost, as for `predict`: `label` is then that of least expected cost.
+        reject : float, optional
+            Leave `label` empty where the most probable class is wrong with a probability above this, or where the
+            least expected cost is above it.
+        alpha : float, optional
+            Add a column `in_CLASS` per class: whether it is in the set of `predict_set(rows, alpha)`.
+        by_class : bool, default False
+            Let each class be in the sets of 1 − α of its own rows, as for `predict_set`.
+        keep : sequence of str
+            Columns of the source to copy in front of the answers; an answer of the same name is then `predicted_…`.
+        progress : callable, optional
+            As for `fit_table`.
+        sheet : str or int, optional
+            As for `fit_table`.
+
+        Raises
+        ------
+        SourceError
+            A file that cannot be read or written, or a column that is not there.
+        """
+        return answer_table.predict_table(
+            self._fitted,
+            source,
+            output,
+            priors=priors,
+            costs=costs,
+            reject=reject,
+            keep=keep,
+            alpha=alpha,
+            by_class=by_class,
+            progress=progress,
+            sheet=None if sheet is None else str(sheet),
+        )
 
     # --- as files ----------------------------------------------------------------------------------------------------
 
@@ -101,152 +423,6 @@ class GenerativeEstimator(Tables):
             links). TimeoutError where others have been writing it for ten minutes.
         """
         self._save(path)
-
-    def to_html(
-        self, path: str | os.PathLike[str], X: object = None, y: object = None, *, name: str = "the table"
-    ) -> None:
-        """Write one self-contained page about the model: how good it is, its classes, columns, pictures and repairs.
-
-        The page answers questions: cells typed into its form are scored in the browser, from the model's parameters,
-        as `predict_proba`, `impute` and `explain` score them. It is forbidden to load or send anything, is made for
-        light and dark, and can be printed. Quality and pictures come from the rows that the statistics keep
-        (`keep_rows`), quality by leave-one-out.
-
-        Parameters
-        ----------
-        path : file to write
-        X : table (n, d), optional
-            The page also says what the model makes of these rows: answers by class, and the most unusual rows, whose
-            cells are then on the page.
-        y : labels (n,), optional
-            Labels of these rows, which the model has not learned from; they may be missing.
-        name : str
-            What the table is called on the page.
-
-        Raises
-        ------
-        ImportError
-            If Matplotlib or Jinja2 is not installed; it says what to install.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from sklearn.datasets import load_iris
-        >>> from suffice import GaussianDiscriminant
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> page = Path(tempfile.mkdtemp()) / "iris.html"
-        >>> GaussianDiscriminant().fit(X, y).to_html(page)
-        >>> "<h1>target</h1>" in page.read_text(encoding="utf-8")
-        True
-        """
-        write_page(self._still(), path, X, y, name=name)
-
-    def to_sql(
-        self,
-        dialect: str = "duckdb",
-        table: str | Sequence[str] = "rows",
-        *,
-        keep: Sequence[str] = (),
-        missing: str = "exact",
-        check: object = None,
-    ) -> str:
-        """Return the model as one SELECT that scores the rows of a table where they are.
-
-        One row out per row of the table: the columns `keep`, the model's columns, `label`, a column `p_CLASS` with the
-        posterior of each class in the order of `classes_`, and `log_density` in nats, NULL where the density is zero.
-        A name that the table has already becomes `predicted_…`. Missing cells are NULL, NaN and numbers beyond 1e150
-        (which Python refuses), and are integrated out exactly as in Python; a category never seen is scored as in
-        Python too. Where a database reads text as another type than was learned, the query takes the one level that can
-        be meant, or fails and names the column. `priors` are those that the model was fitted with. An automatic
-        classifier whose joint density is a forest's has no `log_density`, as that has no short form; a
-        `GenerativeForest` is refused.
-
-        Parameters
-        ----------
-        dialect : str
-            Any that sqlglot writes. The tests run DuckDB, SQLite (3.35 or newer) and PostgreSQL; others are written by
-            the same rules and not run.
-        table : str, or (schema, name), or (catalog, schema, name)
-            The table to read. Columns of a model fitted without names are read as x0, x1, ….
-        keep : list of str
-            Further columns of the table to pass on, such as a key.
-        missing : {"exact", "null"}
-            "exact" scores a row whatever cells it misses. Full covariances then take d³ / 6 expressions per covariance,
-            in d stages; up to 60 000 numbers in all (30 columns and 10 classes, say) are written. "null" takes d² / 2
-            and gives NULL to rows that miss a cell of a full covariance.
-        check : None, False, True or a table
-            Rows that the query is tried on in DuckDB, in whose dialect the same program is then written: posteriors and
-            log densities (relative to their size) must agree within 1e-9, else ExportError. None draws 200 rows from
-            the model, many with cells missing, if DuckDB is installed; True insists on it; False leaves it out.
-
-        Raises
-        ------
-        SettingError for an unknown dialect; ExportError for a density of a family that does not come with suffice, a
-        query too large, or a failed check; ImportError without sqlglot: `pip install 'suffice[sql]'`.
-
-        Examples
-        --------
-        >>> from suffice import GaussianDiscriminant
-        >>> model = GaussianDiscriminant().fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"])
-        >>> query = model.to_sql("duckdb", table="measured")
-        >>> import duckdb
-        >>> found = duckdb.sql("CREATE TABLE measured AS SELECT 0.2 AS x0")
-        >>> duckdb.sql(f"SELECT label, round(p_low, 6) FROM ({query})").fetchall()
-        [('low', 1.0)]
-        """
-        return to_sql.write_sql(self._fitted, dialect, table, keep, missing, check)
-
-    def to_onnx(
-        self, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", check: object = None
-    ) -> Any:
-        """Return the model as an `onnx.ModelProto`, and write it to `path` if given.
-
-        Inputs have the names of the columns, each a tensor (n, 1): numbers and truth values are floats, and so are
-        categories that are no text; a missing cell is NaN. Categories of text are strings; a missing cell is "", or
-        where that is a level the word that the file's metadata `columns` gives. A model of an array without names has
-        one input `X` (n, d). A column that has no name, or that of an output, is `column_3`, by its position.
-
-        Outputs are `label` (n,), text, 64-bit integers, truth values or floats as `classes_`; `probabilities` (n, k),
-        the posteriors in the order of `classes_`; and `log_density` (n,), log p(x) of the known cells in nats. Cells
-        are integrated out exactly whatever a row misses, and categories never seen are scored as in Python. `priors`
-        are those that the model was fitted with. The automatic classifier runs whole: all members and their stack; if
-        its joint density is a forest's there is no `log_density`, as that has no short form. A `GenerativeForest` is
-        refused.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write. It appears under its name when it is complete: on any error an old one stays as it was.
-        dtype : {"float64", "float32"}
-            Floats of inputs, outputs and arithmetic; what is left of a row with missing cells is computed in float64.
-        check : None, False, True or a table
-            Rows that the file is tried on with onnxruntime: posteriors, and log densities relative to their size, must
-            agree within 1e-9 (float32: 1e-4), else ExportError. None draws 200 rows from the model, many with cells
-            missing, if onnxruntime is installed; True insists on it; False leaves it out.
-
-        Raises
-        ------
-        SettingError for another dtype; ExportError for a density of a family that does not come with suffice, for
-        labels or levels that ONNX cannot hold, and for a failed check; ImportError without onnx:
-        `pip install 'suffice[onnx]'`.
-
-        Notes
-        -----
-        Opset 21 and `ai.onnx.ml` 4, IR version 10: onnxruntime 1.20 or newer. Memory grows with rows × classes only;
-        what is larger is made in chunks. A full covariance of d columns takes about 8 d nodes.
-
-        Examples
-        --------
-        >>> import onnxruntime
-        >>> from suffice import GaussianDiscriminant
-        >>> model = GaussianDiscriminant().fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"])
-        >>> session = onnxruntime.InferenceSession(model.to_onnx().SerializeToString())
-        >>> label, probabilities, log_density = session.run(None, {"X": [[0.2], [float("nan")]]})
-        >>> label.tolist(), probabilities[1].tolist()
-        (['low', 'high'], [0.5, 0.5])
-        """
-        return to_onnx.write_onnx(self._fitted, path, dtype, check)
 
     def _save(self, path: str | os.PathLike[str], over_anything: bool = False) -> None:
         """Write the model; over a file that holds none only if `over_anything`."""

@@ -19,7 +19,7 @@ from .base import GenerativeEstimator
 
 AUTOMATIC = {
     Kind.NUMERIC: "gaussian",
-    Kind.EMPTY: "gaussian",  # until rows with values tell: `learning.settle`
+    Kind.EMPTY: "gaussian",  # until rows with values tell: `learning.edits.settled`
     Kind.BOOLEAN: "bernoulli",
     Kind.CATEGORICAL: "categorical",
     Kind.STRING: "categorical",

@@ -16,7 +16,7 @@ from .._files import format_of
 from ..conformal import Limits
 from ..errors import SourceError
 from ..fitted import Fitted
-from ..learning.opening import open_table, remark_spaces
+from ..learning.parts import open_table, remark_spaces
 from ..vocabulary import UnseenLevel, sentences, united
 from .decide import adapt_priors, check_costs, log_posterior
 from .sets import in_sets, set_limits

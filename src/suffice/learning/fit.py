@@ -1,4 +1,4 @@
-"""Semi-supervised learning by EM: rows without a label count in every class by their posterior.
+"""Learn from a table in memory; rows without a label count in every class by their posterior, found by EM.
 
 Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from .. import classify
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
+from ..errors import DataError
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -18,10 +20,48 @@ from ..notes import Kind, Note
 from ..stats import ByClass
 from ..stats.batch import Batch, Joined
 from ..stats.rows import take_rows
+from ..table import Table
+from ..table.labels import label_name
 
+F = TypeVar("F", bound=Fitted)
 MAX_STEPS = 1000
 NEGLIGIBLE = 1e-13  # posteriors that cannot move an estimate beyond rounding
 TOLERANCE = 1e-7  # nats per row: EM stops when a step gains less
+
+
+def fit(begun: F, table: Table, y: object, sample_weight: object, groups: object = None) -> F:
+    """Return what is learned from all rows of a table; `begun` has its schema and blocks, and no statistics."""
+    batch = begun.batch(table, range(len(table.schema)), y, sample_weight, "em", groups)
+    objects = isinstance(y, np.ndarray) and y.dtype == object
+    return learn(begun.with_past(object_labels=objects, target=label_name(y)), batch)
+
+
+def learn(begun: F, batch: Batch) -> F:
+    """Return what is learned from encoded rows; those without a label join by EM, or are kept where a model does so."""
+    absent = int((batch.codes < 0).sum())
+    labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
+    statistics = begun.summarize(labelled)
+    check_observed(statistics)
+    fitted = begun.with_statistics(statistics, late=True)
+    if absent and begun.keeps_unlabelled:
+        fitted = fitted.with_past(unlabelled=absent)
+    elif absent:
+        joined = fitted.join(batch) or fitted.with_steps(join_unlabelled(fitted, batch))
+        statistics = replace(joined.statistics, sample=statistics.sample)
+        fitted = fitted.with_statistics(statistics, chosen=fitted.choices).with_past(
+            joined=True, steps=joined.steps, unlabelled=absent, notes=tuple(joined_notes(joined, absent))
+        )
+    fitted.estimate_now()  # what cannot be estimated is said here
+    return fitted
+
+
+def check_observed(statistics: ByClass) -> None:
+    """Raise DataError where no column has a value in any row."""
+    if not any(stats.column_weight().any() for stats in statistics.blocks):
+        raise DataError(
+            f"No column has a value in any of the {statistics.rows} rows. Next: give rows with values, or leave these "
+            "to partial_fit, which only counts them by class."
+        )
 
 
 def joined_notes(joined: Joined, rows: int) -> list[Note]:
