@@ -9,11 +9,11 @@ import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
 from suffice.automatic import budget
-from suffice.automatic.costs import member_costs
 from suffice.automatic.knots import Splines
 from suffice.automatic.members.dependence import PairCounts
 from suffice.automatic.members.splines import SplineCounts, SplineMember, SplineRatios
 from suffice.automatic.sample import Sample
+from suffice.automatic.statistics import member_costs
 from suffice.errors import DataError, ModelFileError
 
 MIB = 1 << 20
@@ -115,9 +115,7 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
     levels = [len(known) for known in stats.columns.vocabulary]
     foretold = member_costs(300, d, k, levels)
     assert foretold["gaussians"].bytes == sum(own.complete.scatter.values.nbytes for own in stats.gaussian.values())
-    assert foretold["hats"].bytes == sum(counts.nbytes for counts in stats.part(SplineCounts).counts.values())
-    for bins, counts in stats.part(PairCounts).counts.items():
-        assert foretold[f"one-dependence, {bins} bins"].bytes == counts.nbytes
+    assert foretold["splines"].bytes == sum(counts.nbytes for counts in stats.part(SplineCounts).counts.values())
 
 
 @pytest.mark.parametrize(("k", "d", "each"), [(60, 3, 5), (60, 3, 15), (200, 2, 3), (3, 20, 600)])

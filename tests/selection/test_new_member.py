@@ -9,7 +9,7 @@ from member_laws import check_shipped_member
 from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier, load
-from suffice.automatic import choose, costs, members, statistics
+from suffice.automatic import choose, members, statistics
 from suffice.automatic.columns import BINS
 from suffice.automatic.member import Additive, Candidate, totals
 from suffice.automatic.members.levels import LevelShares
@@ -106,7 +106,7 @@ def test_it_keeps_the_laws() -> None:
 
 @pytest.mark.parametrize("keep_rows", [100, 2000])
 def test_it_is_chosen_pooled_explained_saved_and_exported(keep_rows, monkeypatch, tmp_path) -> None:
-    for module in (choose, costs, members):
+    for module in (choose, members):
         monkeypatch.setattr(module, "MEMBERS", (*members.MEMBERS[:1], BinMember))
     for module in (members, statistics):
         monkeypatch.setattr(module, "PARTS", (members.MEMBERS[0].statistic, BinCounts))

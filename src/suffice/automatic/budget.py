@@ -1,13 +1,11 @@
 """Limits in bytes and rows of the automatic classifier, and what follows from them for given sizes.
 
 Members that can be spared are left out beyond a fixed number of bytes, the same on every machine, so that a model does
-not depend on where it was fitted; what cannot be spared is refused where this machine has no memory for it (`costs`).
+not depend on where it was fitted; what cannot be spared is refused where this machine has no memory for it, see
+`statistics.check_costs`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import NamedTuple
 
 MOST_PARENTS = 70  # columns of a one-dependence estimator
 PAIR_BYTES = 1 << 28  # of the counts of pairs for one number of bins: beyond, they are left out
@@ -18,36 +16,9 @@ FEWEST_ROWS = 300  # to compare them on
 ENOUGH_ROWS = 4000  # to compare settings on, however little work more would be
 
 
-class Sizes(NamedTuple):
-    """Rows that judge, numbers, classes, levels of each category, and columns of the Gaussian block."""
-
-    n: int
-    d: int
-    k: int
-    levels: Sequence[int]
-    width: int
-
-
-class Cost(NamedTuple):
-    """Bytes that are kept, and multiplications to choose the settings with.
-
-    `doing` says in words what takes so many bytes, and `fewer` things would take less; empty where it can be left out.
-    """
-
-    bytes: int
-    work: float
-    doing: str = ""
-    fewer: str = ""
-
-
-def pair_bytes(k: int, size: int) -> int:
-    """Return the bytes of the counts of pairs of so many levels, of all columns together."""
-    return 8 * k * size * size
-
-
 def counts_pairs(k: int, size: int) -> bool:
     """Return whether the counts of pairs of so many levels in `k` classes take little enough to be kept."""
-    return pair_bytes(k, size) <= PAIR_BYTES
+    return 8 * k * size * size <= PAIR_BYTES
 
 
 def most_weighted(n: int, k: int) -> int:

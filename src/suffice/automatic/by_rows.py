@@ -15,12 +15,11 @@ from ..stats.counts import CodedColumns
 from ..stats.units import deal_groups
 from .choose import choose
 from .columns import FrozenColumns
-from .costs import check_columns, check_costs
 from .grouped import GroupFolds, within_vocabulary
 from .joint import ShrunkGaussianFamily, choose_joint
 from .pool import StackedEnsemble
 from .sample import Sample, Unlabelled
-from .statistics import MemberRows, MemberStats
+from .statistics import MemberRows, MemberStats, check_columns, check_costs
 from .table_rows import TableRows
 
 LEAST_ROWS = 50  # of which fewer do not judge

@@ -18,7 +18,6 @@ from ..attribution.explain import Explanation
 from ..export.program import Term
 from ..notes import Note
 from ..stats.statistic import Fields
-from .budget import Cost, Sizes
 from .columns import BinnedRows, FrozenColumns
 from .inputs import Inputs
 from .judge import HoldoutScorer
@@ -144,11 +143,6 @@ class Member(ABC):
     def allows(cls, setting: Setting) -> bool:
         """Whether a setting of these names, read from a file, is in its ranges."""
         return 0.0 < setting["strength"] < np.inf
-
-    @classmethod
-    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        """Return what its statistics and its choice cost, by a name for each part."""
-        return {}
 
     @classmethod
     def spared(cls, known: TrainingStats) -> tuple[Note, ...]:

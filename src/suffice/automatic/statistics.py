@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, np, row_chunks
+from .._memory import check_bytes
 from ..errors import MergeError, NotLearnedError
 from ..forest import FrozenForest
 from ..notes import Kind, Note
@@ -27,8 +28,8 @@ from ..stats.rows import compact, concat_rows, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
 from ..stats.units import Units
-from .columns import FrozenColumns
-from .costs import check_columns
+from .budget import most_weighted
+from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
 from .lazy import Lazy, PartlyLazy
 from .member import TrainingStats
 from .members import PARTS
@@ -42,6 +43,13 @@ TOGETHER = 1 << 15  # rows whose statistics are made at a time at most, all of t
 MANY = 8 * TOGETHER  # rows, of which trees' parts are made one after the other
 ALL = slice(None)
 FOREST_ROWS = 1200  # from which on trees are grown
+COPIES = 4  # of the scores of all members while their weights are found
+SETTINGS = 70  # scores (n, k) that are there at once while settings of several members are compared
+WORKSPACE = 24 << 20  # bytes, while rows are left out of the weights and trees are grown
+ADVICE = (
+    "GaussianDiscriminant(shared=True) or NaiveBayes, which need no choice between members; keep_rows=2000, to judge "
+    "by fewer rows; or fewer {}"
+)
 
 
 class Columns(Protocol):
@@ -417,3 +425,41 @@ class MemberStats(Statistic):
         if not 0.0 <= sampled < np.inf:
             raise ValueError("the weight of rows known from a sample")
         return cls(columns, parts, seen, sampled)
+
+
+class Cost(NamedTuple):
+    """Bytes that are kept, in words what takes them, and of what fewer would take less."""
+
+    bytes: int
+    doing: str
+    fewer: str
+
+
+def member_costs(n: int, d: int, k: int, levels: Sequence[int], width: int | None = None) -> dict[str, Cost]:
+    """Return what members take that cannot be left out, and the choice: scores of all for every judged row and class.
+
+    Of `n` judged rows, `d` numbers, `k` classes and categories of so many `levels`; `width` is the number of columns of
+    the Gaussian block, at most that of numbers and levels where it is not known.
+    """
+    p, size = min(d + sum(own - 1 for own in levels), MOST_COLUMNS) if width is None else width, sum(levels)
+    weighted = SETTINGS + COPIES * min(d + len(levels), most_weighted(n, k))
+    each, splines = f"for each of {k:,} classes", sum(m + 1 for m in INTERVALS)
+    choosing = f"Choosing between members on {n:,} rows and {k:,} classes"
+    return {
+        "choice": Cost(8 * n * k * weighted + WORKSPACE, choosing, "classes"),
+        "gaussians": Cost(8 * (2 if d else 1) * k * p * p, f"A covariance of {p:,} columns {each}", "columns"),
+        "splines": Cost(8 * k * d * splines, f"Densities of {d:,} columns {each}", "columns"),
+        "categories": Cost(8 * k * size, f"Counts of {size:,} categories {each}", "columns of names or ids"),
+    }
+
+
+def check_costs(n: int, d: int, k: int, levels: Sequence[int], width: int) -> None:
+    """Raise DataError, naming what is too much, if what cannot be left out does not fit into memory."""
+    for cost in member_costs(n, d, k, levels, width).values():
+        check_bytes(cost.bytes, cost.doing, ADVICE.format(cost.fewer))
+
+
+def check_columns(columns: FrozenColumns, k: int, n: int = 0) -> None:
+    """Raise DataError if members in these columns, judged on `n` rows of `k` classes, do not fit into memory."""
+    width = max((columns.width(kind) for kind in columns.kinds), default=0)
+    check_costs(n, len(columns.scores), k, [len(known) for known in columns.vocabulary], width)

@@ -21,7 +21,7 @@ from ...densities import Density
 from ...export.program import Pairs, Term
 from ...kernels.columns import count_pairs
 from ...notes import Kind, Note
-from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
+from ..budget import MOST_PARENTS, PAIR_BYTES, counts_pairs, step_of_rows
 from ..columns import BINS, BinnedRows, FrozenColumns
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
@@ -281,16 +281,6 @@ class AodeMember(Member):
             raise ValueError("pairs that are not counted")
         model = OneDependence(known.part(PairCounts).counts[bins], known.columns.bin_starts(bins), setting["strength"])
         return cls(bins, model)
-
-    @classmethod
-    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        """Return what the counts take for each number of bins; where that is too much they are left out."""
-        n, d, k, levels, _ = sizes
-        columns, costs = d + len(levels), {}
-        for bins in (BINS if d else BINS[:1]) if 2 <= columns <= MOST_PARENTS else ():
-            size = d * bins + sum(levels)
-            costs[f"one-dependence, {bins} bins"] = Cost(pair_bytes(k, size), 6.0 * n * k * size * columns)
-        return costs
 
     @classmethod
     def spared(cls, known: TrainingStats) -> tuple[Note, ...]:

@@ -16,7 +16,7 @@ from ...leave_one_out.generalized_eigen import LeftOut
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
-from ..budget import Cost, Sizes, step_of_rows
+from ..budget import step_of_rows
 from ..columns import BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
@@ -28,7 +28,6 @@ from ..part import Part
 from ..sample import Sample
 
 ENOUGH = 100  # complete rows to choose settings on
-GRID = 72  # settings (a, γ)
 MOST_COMPARED, FEWEST_COMPARED = 1e9, 1000  # rows × classes × columns² to choose settings on, and rows in any case
 LOOKED, LOOKED_SPHERES = 500, (1e-3, 0.1)  # rows and γ, at every a, which say whether it is hopeless
 MOST_FACTORED = 1e10  # rows × classes × columns³: beyond, no row with missing cells takes factors of its own to leave
@@ -236,14 +235,6 @@ class GaussianMember(BlockMember):
     def allows(cls, setting: Setting) -> bool:
         """Whether a > 0, ∞ included, and 0 ≤ γ ≤ 1."""
         return setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
-
-    @classmethod
-    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        n, d, k, _, p = sizes
-        versions = 2 if d else 1
-        what = f"A covariance of {p:,} columns for each of {k:,} classes"
-        work = GRID * versions * k * (2.0 * p**3 + 0.5 * n * p * p)
-        return {"gaussians": Cost(8 * versions * k * p * p, work, what, "columns")}
 
     @property
     def setting(self) -> dict[str, float]:

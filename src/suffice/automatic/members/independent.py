@@ -19,7 +19,7 @@ from ...export.program import Term
 from ...leave_one_out.generalized_eigen import LeftOut
 from ...leave_one_out.wishart import SPHERES, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
-from ..budget import Cost, Sizes, step_of_rows
+from ..budget import step_of_rows
 from ..columns import RAW, BinnedRows, FrozenColumns
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
@@ -77,12 +77,6 @@ class IndependentMember(Member):
     def allows(cls, setting: Setting) -> bool:
         """Whether a > 0, ∞ included."""
         return setting["strength"] > 0.0
-
-    @classmethod
-    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        work = 60.0 * sizes.n * sizes.k * sizes.width * len(STRENGTHS)
-        what = f"Variances of {sizes.width:,} columns for each of {sizes.k:,} classes"
-        return {INDEPENDENT: Cost(8 * sizes.k * sizes.width, work, what, "columns")}
 
     @property
     def setting(self) -> dict[str, float]:

@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...export.program import Table, Term
-from ..budget import Cost, Sizes
 from ..columns import BinnedRows
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
@@ -89,12 +88,6 @@ class LevelMember(Additive):
         if not known.categories:
             raise ValueError("categories of a model without any")
         return cls(LevelShares(known.categories, setting["strength"]))
-
-    @classmethod
-    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        n, _, k, levels, _ = sizes
-        what = f"Counts of {sum(levels):,} categories for each of {k:,} classes"
-        return {"categories": Cost(8 * k * sum(levels), 40.0 * n * k * len(levels), what, "columns of names or ids")}
 
     @property
     def setting(self) -> dict[str, float]:

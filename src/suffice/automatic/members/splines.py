@@ -20,7 +20,7 @@ from typing import ClassVar
 from ..._arrays import Array, Codes, np
 from ...export.program import PiecewiseLinear, Term
 from ...kernels.columns import between_knots, spline_ratios
-from ..budget import Cost, Sizes, step_of_rows
+from ..budget import step_of_rows
 from ..columns import INTERVALS, BinnedRows, FrozenColumns
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
@@ -115,13 +115,6 @@ class SplineMember(Additive):
     def allows(cls, setting: Setting) -> bool:
         """Whether columns are frozen in so many intervals, and 0 < t < ∞."""
         return setting["intervals"] in INTERVALS and super().allows(setting)
-
-    @classmethod
-    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        n, d, k, _, _ = sizes
-        what = f"Densities of {d:,} columns for each of {k:,} classes"
-        kept = 8 * k * d * sum(m + 1 for m in INTERVALS)
-        return {"hats": Cost(kept, 60.0 * n * k * d * len(INTERVALS), what, "columns")}
 
     @property
     def setting(self) -> dict[str, float]:
