@@ -146,21 +146,6 @@ def blocks(array: DeviceArray, most: int | None = None) -> Iterator[slice]:
     yield from row_chunks(n, size if most is None else min(size, most))
 
 
-def complete_rows(rows: DeviceArray) -> NDArray[np.bool_]:
-    """Return which rows (n, d) have every cell (n,), in NumPy."""
-    xp = namespace(rows)
-    return np.concatenate([fetch(~xp.any(xp.isnan(rows[part, ...]), axis=1)) for part in blocks(rows)])
-
-
-def missing_columns(rows: Any) -> NDArray[np.bool_]:
-    """Return which columns of a table (n, d) have a missing cell (d,), in NumPy."""
-    if not is_device_array(rows):
-        return np.asarray(np.isnan(rows).any(axis=0))
-    xp = namespace(rows)
-    found = [fetch(xp.any(xp.isnan(rows[part, ...]), axis=0)) for part in blocks(rows)]
-    return np.asarray(np.any(found, axis=0))
-
-
 def project(rows: DeviceArray, columns: list[int], center: Array, factor: Array) -> DeviceArray:
     """Return (x − center) F (n, q) of some columns of rows (n, d), where they live; F is (columns, q)."""
     xp = namespace(rows)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from . import classify
 from ._arrays import Array, Codes, NDArray, np
-from ._arrays_api import fetch, is_device_array, missing_columns
+from ._arrays_api import fetch, is_device_array
 from ._derived import derived, share, shared, shared_with
 from .attribution.explain import contributions
-from .densities import Product, Rows
+from .densities import Full, Product, Rows
 from .errors import DataError, NegativeError, quoted
 from .estimate import Block, Note, Settings, class_log_prior
 from .estimate.families import GaussianFamily
@@ -27,9 +27,9 @@ from .leave_one_out.groups import leave_groups_out
 from .released import Provenance
 from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
-from .stats.batch import Batch, Joined
+from .stats.by_class import Batch, Joined
+from .stats.rows import group_keys
 from .stats.statistic import AuxArrays
-from .stats.units import group_keys
 from .table import Table, read_table
 from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
 from .table.residence import take_in
@@ -224,9 +224,9 @@ class Fitted(KeptRows):
 
     def _check_missing(self, rows: Rows) -> None:
         """Raise DataError where the model was told not to accept missing cells."""
-        if self.settings.missing != "error":
+        if self.settings.missing != "error" or is_device_array(rows[0]):  # arrays that stay elsewhere are complete
             return
-        empty = np.flatnonzero(missing_columns(rows[0]))
+        empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0))
         if len(empty):
             names = [self.schema.names[self.blocks[0].positions[int(j)]] for j in empty]
             raise DataError(
@@ -241,8 +241,8 @@ class Fitted(KeptRows):
 
     @property
     def takes_devices(self) -> bool:
-        """Whether rows may stay on another device: all columns are Gaussian."""
-        return all(isinstance(block.family, GaussianFamily) for block in self.blocks)
+        """Whether rows may stay on another device: they are of Gaussians with full covariances."""
+        return all(isinstance(own.family, GaussianFamily) and own.family.structure is Full for own in self.blocks)
 
     # --- from rows to statistics -------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._arrays import np
-from ._arrays_api import missing_columns
+from ._arrays_api import is_device_array
 from ._derived import derived, shared
 from .densities import Full, Rows
 from .errors import DataError
@@ -12,10 +12,9 @@ from .estimate.families import GaussianFamily
 from .notes import Kind, Note
 from .schema import Kind as ColumnKind
 from .stats import Reservoir
-from .stats.batch import Batch
-from .stats.copies import as_judged
+from .stats.by_class import Batch
 from .stats.counts import CodedColumns
-from .stats.subjects import Cells, name_subjects
+from .stats.dependent_rows import Cells, as_judged, name_subjects
 from .vocabulary import Vocabulary
 
 
@@ -56,7 +55,7 @@ class KeptRows(Vocabulary):
     def check_whole(self, rows: Rows) -> None:
         """Raise DataError where rows to be learned miss cells, and Ledoit-Wolf shrinkage needs them whole."""
         for block, part in zip(self.blocks, rows, strict=False):
-            if _by_whole_rows(block, self.settings) and missing_columns(part).any():
+            if _by_whole_rows(block, self.settings) and not is_device_array(part) and np.isnan(part).any():
                 raise DataError.not_whole()
 
     @property

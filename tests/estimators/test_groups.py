@@ -15,7 +15,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.__main__ import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.losses import LabelledRows
-from suffice.stats.units import deal_groups, group_keys, group_numbers
+from suffice.stats.rows import deal_groups, group_keys, group_numbers
 from suffice.table.labels import read_groups
 
 

@@ -15,7 +15,7 @@ from suffice import (
 )
 from suffice.automatic.table_rows import smallest_distinct
 from suffice.errors import DataError, SettingError
-from suffice.stats.units import Units
+from suffice.stats.rows import Units
 
 
 @pytest.mark.parametrize(("distinct", "times", "keep_rows"), [(400, 15, 100), (90, 30, 100), (400, 40, 50)])

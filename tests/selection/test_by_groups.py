@@ -11,7 +11,7 @@ from suffice.estimate.families import GaussianFamily
 from suffice.leave_one_out.by_groups import GroupFolds
 from suffice.leave_one_out.rda import undecided
 from suffice.losses import LabelledRows
-from suffice.stats.units import deal_groups
+from suffice.stats.rows import deal_groups
 
 
 def subjects(rng, count, d=6):

@@ -29,7 +29,7 @@ EXACT = 1e-10  # nats; sums of some hundred terms, taken in another order
 def refits(make, X, y, weight=None):
     """Log posteriors (n, k) of each row by an estimator that was never shown it, −inf for a class it does not know.
 
-    Where equal rows are copies (`stats.copies`), it was shown none of them.
+    Where equal rows are copies (`stats.dependent_rows`), it was shown none of them.
     """
     classes = np.unique(y)
     out = np.full((len(y), len(classes)), -np.inf)

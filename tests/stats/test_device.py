@@ -6,16 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice import _arrays_api as door
 from suffice.stats import (
-    DiagonalScatter,
     FullScatter,
     GaussianStats,
     LowRankScatter,
-    PatternStats,
     PooledScatter,
     Reservoir,
 )
 
-FORMS = [FullScatter, PooledScatter, DiagonalScatter]
+FORMS = [FullScatter, PooledScatter]
 
 
 @pytest.fixture(autouse=True)
@@ -72,25 +70,6 @@ def test_half_precision_is_summed_in_double(library, rng, kind):
     there = GaussianStats.summarize(rows, codes, k, w, FullScatter)
     assert_allclose(there.scatter.values, here.scatter.values, rtol=1e-11, atol=1e-8)
     assert_allclose(there.mean, here.mean, rtol=1e-14)
-
-
-def test_missing_cells(library, rng):
-    X, codes, k, w = _table(rng)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    X[codes == 2, 1] = np.nan
-    here = GaussianStats.summarize(X, codes, k, w, DiagonalScatter)
-    there = GaussianStats.summarize(library.array(X), codes, k, w, DiagonalScatter)
-    assert_allclose(there.weight, here.weight)
-    assert_allclose(there.mean, here.mean, rtol=1e-13, atol=1e-13)
-    assert_allclose(there.scatter.values, here.scatter.values, rtol=1e-12, atol=1e-12)
-    for form in (FullScatter, PooledScatter):
-        here = PatternStats.summarize(X, codes, k, w, form)
-        there = PatternStats.summarize(library.array(X), codes, k, w, form)
-        assert list(there.incomplete) == list(here.incomplete)
-        assert_allclose(there.complete.scatter.values, here.complete.scatter.values, rtol=1e-12, atol=1e-11)
-        for pattern, (present, stats) in here.incomplete.items():
-            assert_array_equal(there.incomplete[pattern][0], present)
-            assert_array_equal(there.incomplete[pattern][1].mean, stats.mean)
 
 
 def test_wide_batches_come_as_rows(library, rng):

@@ -15,7 +15,7 @@ from suffice.stats import (
     LowRankScatter,
     PatternStats,
     PooledScatter,
-    _kernels,
+    centred_sums,
     patterns,
 )
 
@@ -122,7 +122,7 @@ def test_how_classes_are_dealt_to_threads_changes_nothing(rng, form, products, m
     """Classes with results of their own, one without rows among them, whether they come together or one by one."""
     X, codes = rng.normal(size=(900, 12)), rng.choice([0, 1, 3], 900)
     whole = GaussianStats.summarize(X, codes, 4, None, form)
-    monkeypatch.setattr(_kernels, "TASK_PRODUCTS", products)
+    monkeypatch.setattr(centred_sums, "TASK_PRODUCTS", products)
     other = GaussianStats.summarize(X, codes, 4, None, form)
     assert_array_equal(other.scatter.values, whole.scatter.values)
     assert_array_equal(other.mean, whole.mean)

@@ -16,7 +16,7 @@ from suffice.stats import (
     ValueStats,
 )
 from suffice.stats.counts import CodedColumns
-from suffice.stats.marginal import of_columns
+from suffice.stats.subsets import of_columns
 
 COLUMNS = [3, 0, 2]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice.stats.subjects import MOST_OTHERS, Cells, _compared, _of_levels, _of_numbers, name_subjects
+from suffice.stats.dependent_rows import MOST_OTHERS, Cells, _compared, _of_levels, _of_numbers, name_subjects
 
 
 @pytest.mark.parametrize("is_level", [False, True])

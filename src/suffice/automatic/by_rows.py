@@ -10,9 +10,9 @@ from ..densities import Rows
 from ..errors import DataError
 from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
-from ..stats.copies import as_judged
 from ..stats.counts import CodedColumns
-from ..stats.units import deal_groups
+from ..stats.dependent_rows import as_judged
+from ..stats.rows import deal_groups
 from .choose import choose
 from .columns import FrozenColumns
 from .grouped import GroupFolds, within_vocabulary

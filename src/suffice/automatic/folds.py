@@ -18,8 +18,8 @@ from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.patterns import Pattern, with_rows
-from ..stats.removal import digits_left
 from ..stats.rows import Keys, mixed
+from ..stats.subsets import digits_left
 from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
 from .mixed_rows import Hidden, MixedRows

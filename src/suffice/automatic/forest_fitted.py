@@ -18,9 +18,9 @@ from ..leave_one_out.model import log_priors
 from ..notes import Note
 from ..schema import Level
 from ..stats import Statistic
-from ..stats.batch import Batch, Joined
+from ..stats.by_class import Batch, Joined
 from ..stats.counts import CodedColumns
-from ..stats.units import Units, deal_groups
+from ..stats.rows import Units, deal_groups
 from ..table import Table
 from .held import HeldFitted
 from .leaves import LeafSums

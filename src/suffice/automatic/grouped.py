@@ -11,7 +11,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np, parallel_map
 from ..stats import CategoricalStats
-from ..stats.units import Units
+from ..stats.rows import Units
 from .columns import BinnedRows
 from .judge import HoldoutScorer
 from .member import Candidate, Member, TrainingStats

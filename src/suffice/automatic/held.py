@@ -11,11 +11,10 @@ from ..densities import Rows
 from ..errors import MergeError
 from ..fitted import Fitted
 from ..stats import ByClass, Reservoir
-from ..stats.batch import Batch
-from ..stats.copies import are_copies
+from ..stats.by_class import Batch
+from ..stats.dependent_rows import are_copies
 from ..stats.reservoir import rows_per_weight
-from ..stats.rows import take_rows
-from ..stats.units import Units
+from ..stats.rows import Units, take_rows
 from .by_rows import rows_of_sample
 from .member_family import MemberFamily
 from .statistics import MemberRows, MemberStats

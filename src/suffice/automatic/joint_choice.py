@@ -11,9 +11,9 @@ from ..densities import Rows
 from ..fitted import NOTHING, Fitted
 from ..forest import FrozenForest
 from ..notes import Kind, Note
-from ..stats.batch import Batch
+from ..stats.by_class import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
-from ..stats.units import deal_groups
+from ..stats.rows import deal_groups
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted, row_unit, units_of
 from .leaves import LeafSums

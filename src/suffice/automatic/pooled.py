@@ -17,7 +17,7 @@ from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
 from ..stats import ByClass, PatternStats, Reservoir, Statistic
-from ..stats.batch import Batch
+from ..stats.by_class import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import AuxArrays
 from .by_columns import PoolByColumns, PoolShown

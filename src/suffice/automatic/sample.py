@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, Codes, NDArray, np
 from ..forest.columns import Cells
-from ..stats.units import Units
+from ..stats.rows import Units
 from .columns import BinnedRows
 from .mixed_rows import MISSING, Hidden, Index
 

@@ -24,10 +24,9 @@ from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
-from ..stats.rows import compact, concat_rows, rows_from_arrays, rows_to_arrays
+from ..stats.rows import Units, compact, concat_rows, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
-from ..stats.units import Units
 from .budget import most_weighted
 from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
 from .lazy import Lazy, PartlyLazy

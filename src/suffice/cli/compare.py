@@ -188,7 +188,7 @@ def group_numbers(training: Training) -> Codes | None:
     """Return the number (n,) of the group of each row, of a row without one its own; None without groups."""
     if training.groups is None:
         return None
-    from ..stats.units import group_keys, group_numbers as numbered
+    from ..stats.rows import group_keys, group_numbers as numbered
     from ..table.labels import read_groups
 
     keys = group_keys(read_groups(training.groups, training.columns.num_rows), training.columns.column_names)

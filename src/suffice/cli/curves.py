@@ -70,7 +70,7 @@ def curve_of(
 ) -> Curve:
     """Return the learning curve of a model, or a note saying why there is none."""
     from ..questions.learning_curve import FOLDS, PARTS, learning_curve
-    from ..stats.units import deal_groups
+    from ..stats.rows import deal_groups
 
     found = Curve(Result(name))
     place = {label: i for i, label in enumerate(training.classes)}

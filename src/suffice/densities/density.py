@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from .._arrays_api import DeviceArray
+from .._arrays_api import DeviceArray, blocks, fetch, put
 from .._foreign import Foreign
 from ..schema import Level
-from ._device import score_here
 from .outcomes import Outcomes, drawn_outcomes
 
 Limit = tuple[Array, Array]  # order and log coefficient: a density is coefficient · α^order as the smoothing α → 0
@@ -39,7 +38,10 @@ class Density(ABC):
 
     def log_density_there(self, rows: Any) -> DeviceArray:
         """Return the log densities of rows on another device, there; by default they are scored here and sent back."""
-        return score_here(self.log_density, rows)
+        found: DeviceArray = put(
+            np.concatenate([self.log_density(fetch(rows[part, ...])) for part in blocks(rows)]), rows
+        )
+        return found
 
     def limit(self, rows: Any) -> Limit:
         """Return (order, log coefficient), (n, k) each, see `Categorical.limit`; order 0 where it is never zero."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .._arrays import IN_MEMORY, Array, Codes, np, pattern_groups, row_chunks, rows_within
-from .._arrays_api import DeviceArray, DeviceCache
-from ._device import Whitened, score_here, score_there
-from .covariance import Covariance, Diagonal, Full, Spherical
+from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
+from .covariance import FAR, Covariance, Diagonal, Full, Spherical
 from .density import Density
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
 from .outcomes import NEAR, Outcomes, gaussian_kernel, number_outcomes
 
 WIDE = 30  # columns, from which on inverses of the missing cells of a row take clearly less than those of the others
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
+NARROW_FAR = 1e3  # in the place of FAR where a device has no float64: squares cancel to four digits or so
 LEADING = "leading"
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -88,10 +89,13 @@ class Gaussian(Density):
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
     def log_density_there(self, rows: DeviceArray) -> DeviceArray:
-        """Return the same of rows on another device, there; where no product does it, they are scored here."""
-        if not isinstance(self.covariance, Full | Diagonal | Spherical):
-            return score_here(self.log_density, rows)
-        return score_there(Whitened(self.means, self.covariance, self.used), self.sent, self.log_density, rows)
+        """Return the same of complete rows on another device, there, if covariances are full."""
+        if not isinstance(self.covariance, Full):
+            return Density.log_density_there(self, rows)
+        key = place(rows)
+        if key not in self.sent:
+            self.sent[key] = _scorer_on_device(self.covariance, self.means, self.used, rows)
+        return answer_by_chunks(rows, len(self.means), self.sent[key], 2 * len(self.means))
 
     def _sum_columns(self, rows: Array, covariance: Diagonal) -> Array:
         rows, means = rows if len(self.used) == rows.shape[1] else rows[:, self.used], self.means[:, self.used]
@@ -246,6 +250,39 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
     scores += covariance.log_det + means.shape[1] * LOG_2PI
     scores *= -0.5
     return scores
+
+
+def _scorer_on_device(
+    covariance: Full, means: Array, used: Sequence[int], rows: DeviceArray
+) -> Callable[[DeviceArray], Array]:
+    """Return a function from a block of rows to their log densities (r, k), there; factors are sent once.
+
+    Rows are whitened once where classes share a covariance, and |z − m|² is then |z|² − 2 z·m + |m|² unless classes are
+    so far apart that this would cancel.
+    """
+    xp, shared, means, center = namespace(rows), covariance.g == 1, means[:, used], means[:, used].mean(axis=0)
+    white = np.einsum("igj,kj->ki" if shared else "igj,gj->gi", covariance.whitener, means - center)
+    far = not shared or bool((white**2).sum(axis=1).max() > (FAR if has_float64(rows) else NARROW_FAR))
+    ending = put(-0.5 * (np.broadcast_to(covariance.log_det, len(means)) + len(used) * LOG_2PI), rows)
+    factors = put(np.transpose(covariance.whitener, (1, 2, 0)), rows)
+    origin, targets, lengths = put(center, rows), put(white, rows), put((white**2).sum(axis=1), rows)
+    columns = put(np.array(used, dtype=np.int64), rows)
+
+    def score(block: DeviceArray) -> Array:
+        z: Any = (block if len(used) == block.shape[1] else xp.take(block, columns, axis=1)) - origin
+        if shared:
+            z = xp.matmul(z, factors[0, ...])
+        if far:
+            each = (z if shared else xp.matmul(z, factors[c, ...]) for c in range(len(white)))
+            apart = [own - targets[c, :] for c, own in enumerate(each)]
+            distances = xp.stack([xp.sum(own * own, axis=1) for own in apart], axis=1)
+        else:
+            distances = xp.sum(z * z, axis=1)[:, None] - 2.0 * xp.matmul(z, xp.matrix_transpose(targets)) + lengths
+            distances = xp.where(distances < 0.0, 0.0, distances)
+        found: Array = ending - 0.5 * distances
+        return found
+
+    return score
 
 
 def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:

@@ -17,7 +17,7 @@ from ..notes import Note
 from ..questions.linear import gaussian_of, is_shared, linear_scores
 from ..schema import Schema
 from ..stats import ByClass, CompletedStats, FullScatter, GaussianStats, PatternStats
-from ..stats.batch import Batch
+from ..stats.by_class import Batch
 from ._common import DropIn, DropInFitted, attribute
 
 EVERY_ROW = (

@@ -143,6 +143,13 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def holes_elsewhere(cls, columns: Sequence[object]) -> DataError:
+        return cls(
+            f"Cells are missing (NaN) in {quoted(columns)}, and on another device only complete rows are worked on. "
+            "Next: fill them in, or pass the rows as a NumPy array, which may miss cells."
+        )
+
+    @classmethod
     def vanishing(cls, columns: Sequence[object]) -> DataError:
         return cls(
             f"The numbers in {quoted(columns)} are below 1e-150, so that their squares vanish. "

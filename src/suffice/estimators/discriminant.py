@@ -284,7 +284,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
-        tags.array_api_support = True
+        tags.array_api_support = self.covariance == "full"
         if not self._fitted_shared:
             tags.transformer_tags = None
         return tags

@@ -224,8 +224,6 @@ class NaiveBayes(GenerativeEstimator):
         tags = super().__sklearn_tags__()
         told = FAMILIES.get(self.families) if isinstance(self.families, str) else self.families
         family = None if told is None or isinstance(told, Mapping) else as_family(told)
-        named = self.families.values() if isinstance(self.families, Mapping) else [self.families]
-        tags.array_api_support = all(_stays_gaussian(name) for name in named)
         support = None if family is None else family.support
         numbers = support in ("reals", "counts", "shares")
         tags.input_tags.categorical = tags.input_tags.string = not numbers
@@ -233,11 +231,6 @@ class NaiveBayes(GenerativeEstimator):
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # on tables that hold no counts
         tags.input_tags.allow_nan = family is None or family.takes_missing
         return tags
-
-
-def _stays_gaussian(named: object) -> bool:
-    """Return whether numbers are Gaussian columns under what a user gave for a family."""
-    return isinstance(named, GaussianFamily) or (isinstance(named, str) and named in ("auto", "gaussian"))
 
 
 def _assign(families: object, schema: Schema) -> tuple[list[tuple[Family, tuple[int, ...]]], dict[int, Family]]:

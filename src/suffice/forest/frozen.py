@@ -8,8 +8,8 @@ from typing import Self
 
 from .._arrays import Array, Codes, np
 from ..stats.counts import CodedColumns
+from ..stats.rows import Units
 from ..stats.statistic import Fields, Plain, written_alike
-from ..stats.units import Units
 from .columns import ForestColumns, ForestReading, levels_within
 from .grow import grow_density_trees, grow_label_trees
 from .trees import Trees
@@ -40,7 +40,7 @@ class FrozenForest:
         labels: bool = True,
         units: Units | None = None,
     ) -> Self:
-        """Return what rows (n,) of `k` classes and these weights, counted as rows, give; see `stats.units`."""
+        """Return what rows (n,) of `k` classes and these weights, counted as rows, give; see `stats.rows`."""
         units = Units.each(len(codes)) if units is None else units
         cells = ForestColumns.freeze(numbers, coded, codes, k, weight, units)
         unseen = units.unseen(coded.codes, [len(own) for own in coded.levels], slice(None))

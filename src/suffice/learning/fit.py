@@ -18,7 +18,7 @@ from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Kind, Note
 from ..stats import ByClass
-from ..stats.batch import Batch, Joined
+from ..stats.by_class import Batch, Joined
 from ..stats.rows import take_rows
 from ..table import Table
 from ..table.labels import label_name

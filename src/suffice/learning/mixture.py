@@ -15,7 +15,7 @@ from ..estimate import Block, Settings, class_log_prior
 from ..fitted import NOTHING, Fitted
 from ..schema import Level
 from ..stats import ByClass, MixtureStats, Statistic
-from ..stats.batch import Batch, Joined
+from ..stats.by_class import Batch, Joined
 
 HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
 

@@ -24,7 +24,7 @@ from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..schema import Level, Name, Schema, check_listed, sort_levels
 from ..stats import ByClass
-from ..stats.batch import Batch
+from ..stats.by_class import Batch
 from ..stats.patterns import TooManyPatternsError
 from ..stats.rows import Keys, concat_rows
 from ..table import read_schema, read_table

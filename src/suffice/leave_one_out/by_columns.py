@@ -20,7 +20,7 @@ from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
 from ..stats import GaussianStats, LowRankScatter, PatternStats, Statistic
 from ..stats.counts import CodedColumns
-from ..stats.marginal import of_columns
+from ..stats.subsets import of_columns
 from .model import Learned, Parts, block_log_densities, log_priors, refits_needed
 
 

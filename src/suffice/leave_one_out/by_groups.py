@@ -15,7 +15,7 @@ from ..em.cells import complete
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..stats import CompletedStats, GaussianStats, PatternStats
-from ..stats.units import deal_groups
+from ..stats.rows import deal_groups
 
 Moments = GaussianStats | PatternStats | CompletedStats
 

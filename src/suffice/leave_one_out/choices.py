@@ -13,7 +13,7 @@ from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
 from ..stats import ByClass, PooledScatter
-from ..stats.copies import as_judged
+from ..stats.dependent_rows import as_judged
 from ..stats.statistic import Plain
 from .by_groups import Moments
 from .rda import Judges, choice_note, choose_rda

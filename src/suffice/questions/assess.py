@@ -13,7 +13,7 @@ from ..densities import Rows
 from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
 from ..schema import Level, sort_levels
-from ..stats.units import group_keys
+from ..stats.rows import group_keys
 from ..table.labels import read_groups, read_labels, read_weights
 from .assessment import Assessment
 from .decide import check_costs

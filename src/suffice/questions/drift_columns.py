@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..schema import Level, sort_levels
-from ..stats.column_moments import Moments
+from ..stats.pooling import Moments
 from .drift_sides import ColumnFacts, Pair
 from .two_samples import (
     TwoSampleTest,

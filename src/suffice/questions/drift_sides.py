@@ -13,8 +13,8 @@ from ..estimate import Block
 from ..fitted import Fitted
 from ..schema import Level
 from ..stats import CategoricalStats, MixtureStats, Statistic, SumStats
-from ..stats.column_moments import Moments, column_moments
 from ..stats.counts import CodedColumns
+from ..stats.pooling import Moments, column_moments
 from ..stats.reservoir import ALL
 from ..table.labels import read_labels, read_weights
 from .held_out import WHOLE

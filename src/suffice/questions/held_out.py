@@ -12,9 +12,9 @@ from ..errors import DataError
 from ..fitted import Fitted
 from ..schema import Level
 from ..stats import ByClass, Reservoir
-from ..stats.batch import Batch
-from ..stats.removal import without
-from ..stats.units import deal_groups
+from ..stats.by_class import Batch
+from ..stats.rows import deal_groups
+from ..stats.subsets import without
 from .distances import observed_cells
 from .leave_one_out import taken
 from .outlier_ranks import Fold, HeldOut
@@ -80,7 +80,7 @@ def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
 def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others: Codes) -> ByClass:
     """Return the statistics of all rows but some, with the sample of the others.
 
-    Of classes whose rows are all kept they are those of the others; see `stats.removal` for larger ones.
+    Of classes whose rows are all kept they are those of the others; see `stats.subsets` for larger ones.
     """
     statistics, k = fitted.statistics, len(fitted.statistics.classes)
     codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]

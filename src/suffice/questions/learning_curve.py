@@ -26,8 +26,8 @@ from ..errors import DataError, SettingError, shown
 from ..fitted import NOTHING, Fitted
 from ..losses import LEAST_PROBABILITY
 from ..schema import Level
-from ..stats.batch import Batch
-from ..stats.units import deal_groups, group_numbers
+from ..stats.by_class import Batch
+from ..stats.rows import deal_groups, group_numbers
 from ..table import Table
 
 

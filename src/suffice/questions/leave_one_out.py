@@ -10,8 +10,7 @@ from ..densities import Rows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
 from ..stats import Reservoir
-from ..stats.rows import take_rows
-from ..stats.units import group_keys, group_numbers
+from ..stats.rows import group_keys, group_numbers, take_rows
 from ..table.labels import read_groups, read_labels, read_weights
 
 Alone = Callable[[Rows, Codes, Array | None], Array]  # log posteriors (n, k) of rows that leave each by itself

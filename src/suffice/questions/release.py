@@ -25,7 +25,7 @@ from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..released import FEWEST, Provenance, Release, RowsHeld
 from ..stats import ByClass, GaussianStats, Reservoir, Statistic
-from ..stats.batch import Batch
+from ..stats.by_class import Batch
 from ..stats.reservoir import ALL
 from ..stats.scatter import LowRankScatter
 from .leave_one_out import taken

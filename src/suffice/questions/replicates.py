@@ -14,7 +14,7 @@ from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Kind
 from ..stats import GaussianStats, PatternStats
-from ..stats.batch import Batch
+from ..stats.by_class import Batch
 from .distances import Replicate
 from .outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
 

@@ -5,12 +5,10 @@ merging, saving, and the laws in `tests/laws/statistic_laws.py`.
 """
 
 from .by_class import ByClass as ByClass
-from .completed import CompletedStats as CompletedStats
-from .counts import CategoricalStats as CategoricalStats
+from .counts import CategoricalStats as CategoricalStats, SumStats as SumStats
 from .gaussian import GaussianStats as GaussianStats
 from .mixture import MixtureStats as MixtureStats
-from .moments import SumStats as SumStats
-from .patterns import PatternStats as PatternStats
+from .patterns import CompletedStats as CompletedStats, PatternStats as PatternStats
 from .reservoir import Reservoir as Reservoir
 from .scatter import (
     DiagonalScatter as DiagonalScatter,

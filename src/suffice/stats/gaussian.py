@@ -14,9 +14,8 @@ from typing import Self
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
 from ._checks import alike, amounts, codes as codes_below, floats, in_range, scatters
-from ._device import summarize_on_device
 from ._downdate import downdate, faded, level_constants, subtract_rows, subtract_weights
-from ._kernels import summarize_segments
+from .centred_sums import summarize_on_device, summarize_segments
 from .scatter import (
     FORMS,
     DiagonalScatter,
@@ -68,23 +67,23 @@ class GaussianStats(Statistic):
         `rows` (n, d) of float32 or float64, accumulated in float64; `codes` (n,) class numbers below `k` (None: one
         class); `weight` (n,) row weights, k meaning k copies of the row (None: ones). Only a diagonal `form` accepts
         missing cells (NaN): each column then counts its own. Others: see `PatternStats`. Rows on another device stay
-        there, but for batches with no more rows than columns, which are no larger than a matrix.
+        there, but for a diagonal form, and batches with no more rows than columns, which are no larger than a matrix.
         """
         n, d = rows.shape
         if codes is None:
             codes = np.zeros(n, dtype=np.int8)
         if n == 0:
             return cls.zero(k, d, form)
-        wide = d >= WIDE and n <= d and form is not DiagonalScatter
-        if wide:
+        if form is DiagonalScatter:
+            rows = fetch(rows)
+        elif d >= WIDE and n <= d:
             return cls._thin(fetch(rows), codes, k, weight, form)
         check_scatter(form, k, d)
         own = form is PooledScatter and keeps_own(k, d)
-        kept = "full" if own else form.name
         total, mean, values = (
-            summarize_on_device(rows, codes, k, weight, kept)
+            summarize_on_device(rows, codes, k, weight, form is PooledScatter and not own)
             if is_device_array(rows)
-            else summarize_segments(rows, codes, k, weight, kept)
+            else summarize_segments(rows, codes, k, weight, "full" if own else form.name)
         )
         return cls(total, mean, PooledScatter.of(values) if own else form(values), form)
 

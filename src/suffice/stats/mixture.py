@@ -14,9 +14,8 @@ from .._arrays import Array, Codes, np
 from ..errors import MergeError
 from ._checks import amounts, at_most, codes as codes_below
 from ._downdate import subtract_weights
-from .completed import CompletedStats
 from .gaussian import GaussianStats
-from .patterns import PatternStats
+from .patterns import CompletedStats, PatternStats
 from .scatter import gather, spread
 from .statistic import Fields, Plain, Statistic
 

@@ -23,6 +23,7 @@ from ._downdate import DUST, faded
 from .counts import CodedColumns
 from .rows import (
     Keys,
+    Units,
     compact,
     concat_rows,
     fingerprints,
@@ -34,7 +35,6 @@ from .rows import (
     take_rows,
 )
 from .statistic import Fields, Plain
-from .units import Units
 
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000

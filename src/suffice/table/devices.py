@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import DeviceArray, blocks, fetch, namespace, plain, put, wide_float
 from ..errors import DataError
-from ..schema import Kind, Level, Name, Schema, unnamed_schema
+from ..schema import Kind, Level, Name, unnamed_schema
 from .arrays import ArrayTable
 from .cells import LARGEST
 from .types import Cells
@@ -31,20 +30,10 @@ class DeviceTable:
         self._values = plain(X)
         self.rows = int(X.shape[0])
         kind = Kind.BOOLEAN if xp.isdtype(X.dtype, "bool") else Kind.NUMERIC
-        schema = unnamed_schema(int(X.shape[1]), kind, "numpy")
-        self.schema = self._with_empty(schema) if xp.isdtype(X.dtype, "real floating") and self.rows else schema
-
-    def _with_empty(self, schema: Schema) -> Schema:
-        """Return the schema with the columns that hold no value: those with none in the first row are looked at."""
-        xp = namespace(self._values)
-        columns = list(schema.columns)
-        for j in np.flatnonzero(np.isnan(fetch(self._values[0, :]))).tolist():
-            if bool(xp.all(xp.isnan(self._values[:, j]))):
-                columns[j] = replace(columns[j], kind=Kind.EMPTY)
-        return replace(schema, columns=tuple(columns))
+        self.schema = unnamed_schema(int(X.shape[1]), kind, "numpy")
 
     def resident(self, positions: Sequence[int]) -> Any:
-        """Return these columns (n, d) where they live, NaN where missing; DataError names columns with infinity."""
+        """Return these columns (n, d) where they live; DataError names columns with missing cells or infinity."""
         xp, values = namespace(self._values), self._values
         if list(positions) != list(range(len(self.schema))):
             values = xp.take(values, put(np.array(positions, dtype=np.int64), values), axis=1)
@@ -61,8 +50,10 @@ class DeviceTable:
             with np.errstate(over="ignore", invalid="ignore"):  # for libraries that are NumPy within
                 if bool(xp.isfinite(xp.sum(cells * cells))):  # one cheap pass settles the common case
                     continue
-            sizes = xp.where(xp.isnan(cells), 0.0, xp.abs(cells))
-            largest = fetch(xp.max(sizes, axis=0))
+            empty = np.flatnonzero(fetch(xp.any(xp.isnan(cells), axis=0)))
+            if len(empty):
+                raise DataError.holes_elsewhere([names[int(j)] for j in empty])
+            largest = fetch(xp.max(xp.abs(cells), axis=0))
             infinite = np.flatnonzero(np.isinf(largest))
             if len(infinite):
                 raise DataError.infinite([names[int(j)] for j in infinite])

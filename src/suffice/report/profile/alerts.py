@@ -9,7 +9,7 @@ from typing import Any
 from ..._arrays import Array, Codes, np
 from ...errors import shown
 from ...schema import Kind
-from ...stats.subjects import Cells, name_subjects
+from ...stats.dependent_rows import Cells, name_subjects
 from ...vocabulary import alike as groups_alike
 from .alone import recall_alone
 from .bars import brief, number

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from statistic_laws import assert_same_statistics
 
-from suffice.stats import DiagonalScatter, FullScatter, GaussianStats, PooledScatter, _kernels, scatter
+from suffice.stats import DiagonalScatter, FullScatter, GaussianStats, PooledScatter, centred_sums, scatter
 
 FORMS = [FullScatter, PooledScatter, DiagonalScatter]
 FORM = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
@@ -121,7 +121,7 @@ def test_any_cuts(seed, n, d, k, cells, form, weighted, missing):
     whole = GaussianStats.summarize(X, codes, k, weight, form)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in zip(("SEGMENT_CELLS", "BUFFER_CELLS", "TASK_CELLS"), cells, strict=True):
-            patch.setattr(_kernels, name, value)
+            patch.setattr(centred_sums, name, value)
         cut = GaussianStats.summarize(X, codes, k, weight, form)
     assert_same_statistics(cut, whole, 1e-11)
     if not (missing and form is DiagonalScatter):

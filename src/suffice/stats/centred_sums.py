@@ -1,4 +1,4 @@
-"""Centred sums of products over rows, in cache-sized segments of one class.
+"""Weights, means and centred sums of products by class, of rows in memory or on another device.
 
 Rows are visited class by class. A segment is a piece of a class that fits in cache: it is gathered, its mean taken
 and subtracted there, and its centred rows go into a buffer long enough to be multiplied at full speed. Segments are
@@ -8,17 +8,19 @@ of the rows, so results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .._arrays import Array, Codes, np, parallel_map
+from .._arrays_api import DeviceArray, blocks, fetch, has_float64, namespace, plain, put, take, wide_float
 
 T = TypeVar("T")
 
 SEGMENT_CELLS = 1 << 16  # half a MiB of float64: a segment is read three times and should stay in second-level cache
 BUFFER_CELLS = 1 << 21  # at most 16 MiB of centred rows per thread wait to be multiplied
 TASK_CELLS = 1 << 20  # rows handed to one thread at a time, unless that is too few to be worth a (d, d) result
+MOST_CLASSES = 64  # in a block of rows on another device, or so
 TASK_PRODUCTS = 1 << 22  # from which on classes with results of their own are worth handing to several threads
 
 Run = tuple[int, int, int]  # class, first row, row after the last, in class order
@@ -170,11 +172,18 @@ def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array
         if part is not None:
             target = scatter if pooled else scatter[task[0][0]]
             target += part
+    return _about_class_means(owners, weights, means, scatter, k)
+
+
+def _about_class_means(
+    owners: Codes, weights: Sequence[Array], means: Sequence[Array], scatter: Array, k: int
+) -> tuple[Array, Array, Array]:
+    """Return class weights, class means, and the scatter about these of one about the means of parts, in its place."""
     total, mean, apart = join(owners, np.concatenate(weights), np.concatenate(means), k)
-    split = pieces > 1  # the only piece of a class lies about the mean of the class
-    if pooled and split.any():
+    split = np.bincount(owners, minlength=k) > 1  # the only piece of a class lies about the mean of the class
+    if scatter.ndim == 2 and split.any():
         scatter += apart.T @ apart
-    for c in () if pooled else np.flatnonzero(split):
+    for c in () if scatter.ndim == 2 else np.flatnonzero(split):
         between = apart[owners == c]
         scatter[c] += between.T @ between
     return total, mean, scatter
@@ -310,3 +319,55 @@ def join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Ar
     mean = reference + shift / safe
     apart = np.sqrt(per_cell) * np.where(per_cell > 0, means - mean[owners], 0.0)
     return (total if weights.ndim == 2 else total[:, 0]), mean, apart
+
+
+def summarize_on_device(
+    values: DeviceArray, codes: Codes, k: int, weight: Array | None, pooled: bool
+) -> tuple[Array, Array, Array]:
+    """Return weight, mean and scatter of complete rows on another device: by class (k, d, d), or pooled (d, d).
+
+    Rows are visited in class order, a block at a time, so that a block holds few classes: their sums are products with
+    a matrix of indicators. Only these and products of columns leave the device. Numbers are float64 where it has them;
+    where it does not, blocks are centred twice and their products added up here.
+    """
+    order, kind, (n, d) = in_class_order(codes, k), wide_float(values), values.shape
+    xp: Any = namespace(values)
+    scatter = np.zeros((d, d)) if pooled else np.zeros((k, d, d))
+    owners, weights, means = [], [], []
+    for part in blocks(values, max(2 * d, MOST_CLASSES * n // k)):
+        index: slice | Codes = part if order is None else order[part]
+        present, local = np.unique(codes[index], return_inverse=True)
+        own = None if weight is None else weight[index]
+        total = np.bincount(local, weights=own, minlength=len(present)).astype(np.float64)
+        mean, rows = _center_on_device(xp.astype(plain(take(values, index)), kind), local, total, own)
+        if pooled:
+            scatter += fetch(xp.matmul(xp.matrix_transpose(rows), rows))
+        else:
+            bounds = np.searchsorted(local, np.arange(len(present) + 1)).tolist()
+            for c, start, stop in zip(present.tolist(), bounds[:-1], bounds[1:], strict=True):
+                mine = rows[start:stop, ...]
+                scatter[c] += fetch(xp.matmul(xp.matrix_transpose(mine), mine))
+        owners.append(present.astype(np.int64))
+        weights.append(total)
+        means.append(mean)
+    return _about_class_means(np.concatenate(owners), weights, means, scatter, k)
+
+
+def _center_on_device(rows: Any, local: Codes, total: Array, weight: Array | None) -> tuple[Array, Any]:
+    """Return class means (m, d), and the rows about them times √weight, which stay where they are.
+
+    `local` (r,) are the classes of the rows, `total` (m,) their weights. Sums are taken about the mean of all rows, so
+    that an offset costs no digits; in float32 means are then corrected by the mean of what is left.
+    """
+    xp: Any = namespace(rows)
+    place = put(local, rows)
+    heavy = xp.astype(place[:, None] == put(np.arange(len(total)), rows)[None, :], rows.dtype)
+    heavy = heavy if weight is None else heavy * put(weight, rows)[:, None]
+    share = put((1.0 / np.where(total > 0, total, 1.0))[:, None], rows)
+    center = xp.mean(rows, axis=0)
+    mean, rows = fetch(center).astype(np.float64), rows - center
+    for _ in range(1 if has_float64(rows) else 2):
+        step = xp.matmul(xp.matrix_transpose(heavy), rows) * share
+        rows = rows - xp.take(step, place, axis=0)
+        mean = mean + fetch(step).astype(np.float64)
+    return mean, rows if weight is None else rows * put(np.sqrt(weight), rows)[:, None]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from suffice.stats.copies import are_copies, as_judged
 from suffice.stats.counts import CodedColumns
+from suffice.stats.dependent_rows import are_copies, as_judged
 from suffice.stats.reservoir import Reservoir
 
 
