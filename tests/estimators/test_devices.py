@@ -146,7 +146,7 @@ def test_other_verbs_answer_in_numpy(library, dispatch, table):
     rows, model = library.array(X), GaussianDiscriminant().fit(X, y)
     assert_allclose(model.impute(rows), model.impute(X))
     assert_allclose(model.explain(rows), model.explain(X))
-    one = GaussianDiscriminant().fit(X[6:], np.zeros(54, dtype=int))  # its law is known, others are simulated
+    one = GaussianDiscriminant().fit(X[6:], np.zeros(54, dtype=int))  # its law is known, others are ranked
     assert_allclose(one.outlier_pvalues(rows[6:, ...]), one.outlier_pvalues(X[6:]))
     assert_array_equal(model.predict_set(rows), model.predict_set(X))
     assert_allclose(model.adapt_priors(rows[6:, ...]), model.adapt_priors(X[6:]), atol=1e-9)

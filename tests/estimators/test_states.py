@@ -109,7 +109,7 @@ def test_every_answer_meanwhile_is_that_of_one_state(name):
     """A class comes and goes under eight threads that ask: each answer is one of the model with it or without it."""
     asked = {key: ask for key, ask in QUESTIONS.items() if hasattr(GenerativeClassifier, key) or name != "automatic"}
     if name != "full":
-        del asked["outlier_pvalues"]  # simulates rows: seconds for each state
+        del asked["outlier_pvalues"]  # models of folds: seconds for each state
     without = MAKERS[name]().fit(X[:100], Y[:100])
     model = copy.deepcopy(without)
     right = {}

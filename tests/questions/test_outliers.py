@@ -7,10 +7,8 @@ from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import DataError, SettingError
-from suffice.questions import replicates
 from suffice.questions.distances import measure
-from suffice.questions.outlier_laws import PredictiveLaw
-from suffice.questions.replicates import exact_law
+from suffice.questions.outlier_laws import PredictiveLaw, exact_law
 
 LEVEL = 1e-3  # seeds are fixed; at this level a true law fails once in a thousand
 
@@ -93,18 +91,26 @@ def test_missing_cells_are_those_of_the_marginal_model(rng):
         ("diagonal", 40, 4, 2, 0.3),
     ],
 )
-def test_uniform_on_rows_of_the_model(kind, n, d, k, distance, monkeypatch):
-    """By the law within classes; over classes by rows simulated where none are kept, else by rows held out."""
-    monkeypatch.setattr(replicates, "MOST", 4)  # the error of few simulated models averages out over tables
-    for keep_rows in (0, 2000):
-        found = []
-        for repeat in range(40):
-            rng = np.random.default_rng([repeat, n, d, k])
-            X, y, draw = gaussian_table(rng, n, d, k, kind, distance)
-            settings = {"covariance": "diagonal" if kind == "diagonal" else "full", "shared": kind == "shared"}
-            model = GaussianDiscriminant(**settings, keep_rows=keep_rows).fit(X, y)
-            found.append(model.outlier_pvalues(draw(rng.integers(k, size=2))))
-        assert kstest(np.concatenate(found), "uniform").pvalue > LEVEL
+def test_uniform_on_rows_of_the_model(kind, n, d, k, distance):
+    """Over classes by rows held out; where none are kept by the law within each, and the largest is never too small."""
+    found = {"held out": [], "within": [], "largest": []}
+    for repeat in range(40):
+        rng = np.random.default_rng([repeat, n, d, k])
+        X, y, draw = gaussian_table(rng, n, d, k, kind, distance)
+        settings = {"covariance": "diagonal" if kind == "diagonal" else "full", "shared": kind == "shared"}
+        codes = rng.integers(k, size=2)
+        new, without_rows = draw(codes), GaussianDiscriminant(**settings, keep_rows=0).fit(X, y)
+        found["held out"].append(GaussianDiscriminant(**settings).fit(X, y).outlier_pvalues(new))
+        found["within"].append(without_rows.outlier_pvalues(new, by_class=True)[[0, 1], codes])
+        found["largest"].append(without_rows.outlier_pvalues(new))
+    for way, own in found.items():
+        beyond = (
+            "greater" if way == "largest" and distance < 5.0 else "two-sided"
+        )  # where classes lie apart it is exact
+        assert kstest(np.concatenate(own), "uniform", alternative=beyond).pvalue > LEVEL
+    for level in (0.05, 0.2, 0.5):
+        share = (np.concatenate(found["within"]) < level).mean()
+        assert abs(share - level) < 2.0 * np.sqrt(level * (1 - level) / 80)
 
 
 def test_uniform_on_the_other_half_of_a_table():

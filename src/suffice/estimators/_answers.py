@@ -312,7 +312,7 @@ class Answers(State):
         A row that misses cells is compared in those it has, with the held-out rows that have them, too, if these are
         50; else with all, each as far out as it is in its own cells. A row without any cell has p-value 1. Models
         without rows (`keep_rows=0`) have p-values where classes are unrepaired Gaussians: their law, and for several
-        classes the ranks among rows simulated from the model.
+        classes the largest of the p-values within them, which is exact where they lie apart and never too small.
 
         Parameters
         ----------

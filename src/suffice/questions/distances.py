@@ -1,17 +1,12 @@
-"""Is a row like anything seen: p-values by the law of Gaussian classes, uniform for rows drawn from the model.
+"""How far out a row is from each class: how much less dense it is than the class at its centre.
 
-Within a class, the p-value of a row is the chance that a new row of the class is at least as far out, where distance is
-how much less dense a row is than the class at its centre; for a Gaussian, half the squared Mahalanobis distance. Across
-classes, p-values are averaged by the posterior. Where classes overlap the average is no p-value itself (a row between
-two classes has two that are not small), so it is compared with its own distribution for rows drawn from the model.
-Where classes have no law, or rows are kept, `held_out` ranks the row among these.
+For a Gaussian that is half the squared Mahalanobis distance. Rows that miss the same cells are measured together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._arrays import (
     Array,
@@ -19,138 +14,15 @@ from .._arrays import (
     is_sparse,
     log_softmax,
     np,
-    parallel_each,
     pattern_groups,
-    row_chunks,
-    single_blas_thread,
 )
 from ..densities import Density, Gaussian, Product, Rows
 from ..densities.product import missing_cells, take_rows
 from ..joint import JointModel
-from .outlier_laws import TAIL, Flags, HotellingLaw, Law
+from .outlier_laws import Flags
 
 NEGLIGIBLE = -30.0  # log posterior of a class whose p-value does not count
 CHUNK_ROWS = 1 << 14
-POINTS, REACH = 3000, 9.0  # roots of distances at which the law is tabulated; squared distances up to 162
-
-
-class Replicate(NamedTuple):
-    """A model as estimated from simulated training rows, and new rows of known classes (n,) to try it on."""
-
-    model: JointModel
-    rows: Rows
-    codes: Codes
-
-
-@dataclass(frozen=True, slots=True)
-class Null:
-    """What rows of the model look like in some of the columns: within classes by their law, over all as simulated."""
-
-    law: Law
-    observed: Flags
-    table: Array  # (points, k) p-values by the law, by root of distance; none for one class
-    combined: Array  # (m,) ascending posterior means of p-values
-    below: Array  # (m + 1,) share of rows below each, by class prior
-
-    @classmethod
-    def make(cls, replicates: Sequence[Replicate], law: Law, observed: Flags) -> Null:
-        """Summarise simulated rows from which the cells not observed (d,) are taken away; none for one class."""
-        empty = np.zeros(0)
-        if not replicates:
-            return cls(law, observed, empty, empty, empty)
-        k = len(replicates[0].model.log_prior)
-        found = [measure(r.model, hide(r.rows, observed)) for r in replicates]
-        codes = np.concatenate([r.codes for r in replicates])
-        null = cls(law, observed, _tabulate(law, observed, k), empty, empty)
-        combined = null.average(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-        order = np.argsort(combined)
-        prior = np.exp(replicates[0].model.log_prior)
-        weight = (prior / np.maximum(np.bincount(codes, minlength=k), 1))[codes][order]
-        below = np.concatenate([[0.0], np.cumsum(weight)])
-        return cls(law, observed, null.table, combined[order], below / below[-1])
-
-    def _look_up(self, distance: Array) -> Array:
-        """Return the p-values (n, k) that the law gives these distances, to 4e-4 of each; the rest is coarser."""
-        place = np.sqrt(np.maximum(distance, 0.0))
-        place *= POINTS / REACH
-        index = np.minimum(place, POINTS - 1).astype(np.intp)
-        place -= index
-        columns = np.arange(distance.shape[1])
-        low = self.table[index, columns]
-        index += 1
-        p = low + place * (self.table[index, columns] - low)
-        far = np.flatnonzero((place > 1.0).any(axis=1))
-        if len(far):
-            p[far] = self.law.new_row(distance[far], self.observed)
-        return np.asarray(p)
-
-    def average(self, distance: Array, posterior: Array) -> Array:
-        """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k)."""
-        if not (self.observed & self.law.used).any():
-            return np.ones(len(distance))
-        p = self.law.new_row(distance, self.observed) if not len(self.table) else self._look_up(distance)
-        return np.asarray((np.exp(posterior) * p).sum(axis=1))
-
-    def pvalues(self, distance: Array, posterior: Array) -> Array:
-        """Return p-values (n,) over all classes."""
-        combined = self.average(distance, posterior)
-        if not len(self.combined):
-            return combined
-        m = len(self.combined)
-        share = (1.0 + m * self.below[np.searchsorted(self.combined, combined, side="right")]) / (1.0 + m)
-        low = int(np.searchsorted(self.below, TAIL)) - 1
-        start = self.combined[max(low, 0)]
-        tail = combined < start  # a p-value is continuous in the row where theirs are
-        share[tail] = combined[tail] * ((1.0 + m * self.below[max(low, 0) + 1]) / (1.0 + m) / max(start, 1e-300))
-        return np.asarray(np.minimum(share, 1.0))
-
-
-def _tabulate(law: Law, observed: Flags, k: int) -> Array:
-    if not (observed & law.used).any():
-        return np.zeros(0)
-    root = np.linspace(0.0, REACH, POINTS + 1)
-    return law.new_row(np.repeat(root[:, None] ** 2, k, axis=1), observed)
-
-
-def pvalues(model: JointModel, rows: Rows, replicates: Sequence[Replicate], law: Law) -> Array:
-    """Return the p-value of each row (n,): the share of rows of the model that are at least as far out.
-
-    `law` is exact within a class; `replicates` stand for the model where there are several.
-    """
-    groups = list(patterns(rows))
-    out = np.ones(sum(len(index) for _, index in groups))
-    for observed, index in groups:
-        if not observed.any():
-            continue
-        with single_blas_thread():  # once, not for each of the small products
-            null = Null.make(replicates, law, observed)
-
-        def answer(own: Codes, null: Null = null) -> None:
-            out[own] = null.pvalues(*measure(model, take(rows, own)))
-
-        parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
-    return out
-
-
-def class_pvalues(model: JointModel, rows: Rows, law: Law) -> Array:
-    """Return how likely a row of each class is at least as far out from it as each row, (n, k)."""
-    groups = list(patterns(rows))
-    out = np.ones((sum(len(index) for _, index in groups), len(model.log_prior)))
-    for observed, index in groups:
-        if (observed & law.used).any():
-            out[index] = law.new_row(measure(model, take(rows, index))[0], observed)
-    return out
-
-
-def own_pvalues(model: JointModel, rows: Rows, codes: Codes, law: HotellingLaw) -> Array:
-    """Return the p-value (n,) of each row within its class, for rows that the model has learned from, which leave."""
-    out = np.ones(len(codes))
-    for observed, index in patterns(rows):
-        own = codes[index]
-        if (observed & law.used).any():
-            distance = measure(model, take(rows, index))[0]
-            out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
-    return out
 
 
 def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:

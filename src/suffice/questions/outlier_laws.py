@@ -1,31 +1,27 @@
-"""The exact laws of how far out a row is from a class of Gaussian rows, by how the class was estimated."""
+"""The exact laws of how far out a row is from a class of Gaussian rows, by how the class was estimated.
+
+A model estimated from few rows fits new rows worse than those it learned from. For Gaussian classes estimated without
+any repair, how much worse is known exactly. A law turns distances log p(centre | k) − log p(x | k) into p-values.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 from .._arrays import Array, Codes, NDArray, betainc, gammaincc, np
+from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT
+from ..estimate import NormalInverseWishart
+from ..fitted import Fitted
+from ..notes import Kind
+from ..stats import GaussianStats, PatternStats
 
-TAIL = 0.01  # share of simulated rows below which a p-value is extrapolated
+TAIL = 0.05  # share of drawn rows by which the law goes on beyond the last
 ROWS = 20_000  # rows drawn for a law that has no formula
 CELLS = 4_000_000  # of these rows at most
 ENDLESS = 1e4  # degrees of freedom from which a t is taken for a Gaussian
 
 Flags = NDArray[np.bool_]
-
-
-class Law(Protocol):
-    """The law of distances log p(centre | k) − log p(x | k) for rows of class k, by its usual `name`."""
-
-    name: ClassVar[str]
-
-    @property
-    def used(self) -> Flags:
-        """Which of the d columns have a density (d,)."""
-
-    def new_row(self, distance: Array, observed: Flags) -> Array:
-        """Return the p-values (n, k) of new rows at these distances (n, k), in the observed of the d columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +147,73 @@ def share_beyond(own: Array, distance: Array) -> Array:
     share = (1.0 + len(own) - np.searchsorted(own, distance)) / (1.0 + len(own))
     far = distance > own[-1]
     if far.any():
-        start = own[int((1.0 - 5.0 * TAIL) * len(own))]
+        start = own[int((1.0 - TAIL) * len(own))]
         scale = max(float((own[own >= start] - start).mean()), 1e-12)  # tails are about exponential in the distance
         share[far] *= np.exp(-(distance[far] - own[-1]) / scale)
     return np.asarray(share)
+
+
+Law = HotellingLaw | PredictiveLaw | IndependentLaw
+
+
+def exact_law(fitted: Fitted) -> Law | None:
+    """Return the exact law of distances within classes, if the model is one block of Gaussians that has one.
+
+    That is so for estimates without any repair, and under a prior that says nothing, whose predictive density is the t
+    of new rows. Under any other the density is what is believed of new rows, which need not obey it. Nor do the sums of
+    a released model whose cells were filled, or covariances taken from elsewhere.
+    """
+    model, released = fitted.joint, fitted.past.released
+    changed = () if released is None else [note for note in released.notes if note.kind is not Kind.POOLED]
+    if len(model.density.blocks) != 1 or changed:
+        return None
+    density = model.density.blocks[0]
+    if isinstance(density, MultivariateT):
+        silent = _says_nothing(fitted.told.prior) and len(model.classes) == 1
+        return PredictiveLaw(density.df, _flags(density)) if density.used and silent else None
+    stats: object = fitted.statistics.blocks[0]
+    if isinstance(stats, PatternStats):
+        stats = None if stats.incomplete else stats.complete
+    if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:
+        return None
+    if isinstance(density.covariance, Diagonal):
+        return _independent_law(density, stats)
+    return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
+
+
+def _says_nothing(prior: NormalInverseWishart | None) -> bool:
+    """Return whether a prior leaves distances to the law of maximum likelihood."""
+    return prior is not None and prior.strength == "jeffreys" and prior.mean_strength == 0
+
+
+def _flags(density: Gaussian | MultivariateT) -> NDArray[np.bool_]:
+    """Return which columns have a density (d,)."""
+    location = density.means if isinstance(density, Gaussian) else density.location
+    return np.isin(np.arange(location.shape[1]), density.used)
+
+
+def _hotelling_law(density: Gaussian, stats: GaussianStats) -> HotellingLaw | None:
+    covariance, used, divisor = density.covariance, list(density.used), density.divisor
+    weight = stats.weight if stats.weight.ndim == 1 else stats.weight[:, 0]
+    if (stats.weight.ndim == 2 and (stats.weight != weight[:, None]).any()) or (weight <= 1).any() or divisor is None:
+        return None
+    k, joint = len(weight), isinstance(covariance, Full)
+    freedom = np.array([weight.sum() - k]) if covariance.g == 1 else weight - 1.0
+    freedom = freedom if joint else freedom * len(used)
+    if (freedom - (len(used) if joint else 0) < 1).any():
+        return None
+    return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, _flags(density))
+
+
+def _independent_law(density: Gaussian, stats: GaussianStats) -> IndependentLaw | None:
+    """Return the law of classes without correlations, if their variances are sums of squares over a divisor."""
+    shape, used = density.means.shape, list(density.used)
+    weight = np.broadcast_to(stats.weight if stats.weight.ndim == 2 else stats.weight[:, None], shape)
+    freedom = weight - 1.0
+    if density.covariance.g == 1:
+        freedom = np.broadcast_to(weight.sum(axis=0) - len(weight), shape)
+    if (weight[:, used] <= 1).any() or (freedom[:, used] < 1).any() or density.divisor is None:
+        return None
+    divisor = np.ones(shape)
+    divisor[:, used] = density.divisor
+    return IndependentLaw.make(weight, freedom, divisor, _flags(density), np.random.RandomState(0))

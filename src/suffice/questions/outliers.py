@@ -1,21 +1,26 @@
-"""How likely a row of the model is at least as far out as each row."""
+"""Is a row like anything seen: p-values, by the law of its class where it has one, else by rows held out.
+
+Within a class, the p-value of a row is the chance that a new row of the class is at least as far out. Across classes
+it is that of ranks among rows held out (`outlier_ranks`) or, where no rows are kept, the largest of the p-values within
+classes: of the rows of any class a share of at most p has one up to p.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, np, parallel_each, row_chunks
 from ..densities import Rows
 from ..errors import SettingError
 from ..fitted import Fitted
+from ..joint import JointModel
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
-from . import distances
+from .distances import CHUNK_ROWS, measure, patterns, peaks, take
 from .held_out import hold_out
 from .leave_one_out import known_codes
-from .outlier_laws import HotellingLaw
+from .outlier_laws import HotellingLaw, Law, exact_law
 from .outlier_ranks import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
-from .replicates import exact_law, make_replicates
 
 
 def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False) -> Array:
@@ -27,19 +32,18 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
         )
     asked, (encoded, n) = fitted.joint_value, fitted.encoded(X)
     model, law, rows = asked.joint, exact_law(asked), asked.recoded(encoded)
-    if y is None:
-        if law is not None and (len(model.classes) == 1 or asked.statistics.sample is None):
-            if by_class:
-                return distances.class_pvalues(model, rows, law)
-            return distances.pvalues(model, rows, _replicates(asked), law)
+    if y is not None:
+        codes = known_codes(fitted, y, n)
+        if isinstance(law, HotellingLaw):
+            return _pvalues_of_learned(model, rows, codes, law)
+        sample, learned = asked.statistics.sample, fitted.memoize(_learned, whatever_priors=True)
+        assert sample is not None
+        place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
+        return own_rank_pvalues(learned, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
+    if law is None or (len(model.classes) > 1 and asked.statistics.sample is not None):
         return rank_pvalues(fitted.memoize(_compared), encoded, rows, model.log_prior, by_class)
-    codes = known_codes(fitted, y, n)
-    if isinstance(law, HotellingLaw):
-        return distances.own_pvalues(model, rows, codes, law)
-    sample, learned = asked.statistics.sample, fitted.memoize(_learned, whatever_priors=True)
-    assert sample is not None
-    place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
-    return own_rank_pvalues(learned, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
+    found = _pvalues_by_law(model, rows, law)
+    return found if by_class else np.asarray(found[:, np.isfinite(model.log_prior)].max(axis=1))
 
 
 def outlier_reference(fitted: Fitted) -> str:
@@ -49,7 +53,7 @@ def outlier_reference(fitted: Fitted) -> str:
     if law is not None and len(asked.joint.classes) == 1:
         return f"the exact law of distances from a class of {asked.statistics.total:g} rows ({law.name})"
     if law is not None and asked.statistics.sample is None:
-        return f"{law.name} within classes, and over classes the ranks among rows simulated from the model"
+        return f"the exact law within each class ({law.name}), and over classes the largest of its p-values"
     held = fitted.memoize(_compared)
     return (
         f"the rank among {len(held.codes)} rows held out, each judged by one of {len(held.folds)} models of the "
@@ -57,24 +61,40 @@ def outlier_reference(fitted: Fitted) -> str:
     )
 
 
-def _held_out(fitted: Fitted) -> HeldOut:
-    """Return rows held out and the models of the others, made once for what was learned."""
-    return fitted.memoize(hold_out, whatever_priors=True)
+def _pvalues_by_law(model: JointModel, rows: Rows, law: Law) -> Array:
+    """Return how likely a row of each class is at least as far out from it as each row, (n, k)."""
+    groups = list(patterns(rows))
+    out = np.ones((sum(len(index) for _, index in groups), len(model.log_prior)))
+    for observed, index in groups:
+        if not (observed & law.used).any():
+            continue
+
+        def answer(own: Codes, observed: NDArray[np.bool_] = observed) -> None:
+            out[own] = law.new_row(measure(model, take(rows, own))[0], observed)
+
+        parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
+    return out
+
+
+def _pvalues_of_learned(model: JointModel, rows: Rows, codes: Codes, law: HotellingLaw) -> Array:
+    """Return the p-value (n,) of each row within its class, for rows that the model has learned from, which leave."""
+    out = np.ones(len(codes))
+    for observed, index in patterns(rows):
+        own = codes[index]
+        if (observed & law.used).any():
+            distance = measure(model, take(rows, index))[0]
+            out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
+    return out
 
 
 def _compared(fitted: Fitted) -> HeldOut:
-    """Return the same for new rows, which are compared with those that miss cells in the cells that these have."""
-    return in_own_cells(_held_out(fitted), fitted.joint_value.joint.log_prior)
+    """Return rows held out for new rows, which are compared with those that miss cells in the cells that these have."""
+    return in_own_cells(fitted.memoize(hold_out, whatever_priors=True), fitted.joint_value.joint.log_prior)
 
 
 def _learned(fitted: Fitted) -> Learned:
     """Return the same for the learned rows themselves, each in the cells it has."""
-    return Learned.make(_held_out(fitted))
-
-
-def _replicates(fitted: Fitted) -> list[distances.Replicate]:
-    """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
-    return [] if len(fitted.joint.classes) == 1 else fitted.memoize(make_replicates)
+    return Learned.make(fitted.memoize(hold_out, whatever_priors=True))
 
 
 def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes, observed: NDArray[np.bool_]) -> Array:
@@ -83,4 +103,4 @@ def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes
     left_out = log_densities(fitted.learned, parts, codes[index], None)
     own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
-    return np.asarray(distances.peaks(fitted.joint, distances.take(rows, index), observed)[codes[index]] - score)
+    return np.asarray(peaks(fitted.joint, take(rows, index), observed)[codes[index]] - score)
