@@ -83,7 +83,7 @@ def test_out_of_bag_is_the_mean_over_trees_that_have_not_seen_the_row(rng, holes
             gone = LeafArrays.summarize(one, forest.trees, y[[i]], 2, None).each(
                 lambda own, t=t: own[:, forest.trees.leaf_tree == t]
             )
-            rest = replace(alone, sums=alone.sums.combined(gone, np.subtract))
+            rest = replace(alone, sums=alone.sums.subtract(gone))
             judges.append(rest.density().log_density_of(one)[0])
         assert 3 <= len(judges) <= 20  # of 30, each of which sees a row with a chance of 0.63
         assert_allclose(left_out, logsumexp(judges, axis=0) - np.log(len(judges)), rtol=0, atol=1e-9)
@@ -109,7 +109,7 @@ def test_a_bag_has_its_share_of_the_rows(rng):
 
 @pytest.mark.parametrize("holes", [(0.0, 0.0), (0.3, 0.3), (0.0, 0.3), (0.3, 0.0)])
 @pytest.mark.parametrize("categories", [False, True])
-def test_sums_added_in_place_are_those_of_all_rows(rng, holes, categories):
+def test_sums_of_both_are_added(rng, holes, categories):
     numbers, coded_, y = small_table(rng, 300)
     coded_ = coded_ if categories else coded([], [])
     forest, _ = grown(numbers, coded_, y)
@@ -119,11 +119,8 @@ def test_sums_added_in_place_are_those_of_all_rows(rng, holes, categories):
         parts.append((forest.columns.read(numbers, coded_ if categories else coded([], [])), y))
     first, second = (LeafArrays.summarize(reading, forest.trees, y, 2, None) for reading, y in parts)
     assert first.whole == (not categories and not holes[0] and forest.trees.packed is not None)
-    together = first.combined(second, np.add)
-    for each, own in (("weight", together.weight), ("seen", together.seen)):
-        assert_array_equal(own, getattr(first, each) + getattr(second, each))
-    added = first.add(second)
+    added = first.merge(second)
     for name in ("weight", "seen", "first", "second"):
-        assert_array_equal(getattr(added, name), getattr(together, name))
-    for own, other in zip(added.levels, together.levels, strict=True):
-        assert_array_equal(own, other)
+        assert_array_equal(getattr(added, name), getattr(first, name) + getattr(second, name))
+    for own, *parts in zip(added.levels, first.levels, second.levels, strict=True):
+        assert_array_equal(own, parts[0] + parts[1])

@@ -32,7 +32,7 @@ def _weights(case: MemberCase, rng: Random) -> None:
     same_parts(heavy, kind.summarize(case.reading[again], case.codes[again], case.k, None), case.tolerance)
     alike = kind.summarize(case.reading, case.codes, case.k, np.full(len(case.codes), 4.0))
     plain = kind.summarize(case.reading, case.codes, case.k, None)
-    same_parts(alike.scale(0.25), plain, case.tolerance)
+    same_parts(alike.each(lambda own: own.scale(0.25)), plain, case.tolerance)
 
 
 def _saves(case: MemberCase, rng: Random) -> None:

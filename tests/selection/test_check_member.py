@@ -37,7 +37,7 @@ class Halved(SplineCounts):
 
     def merge(self, other: SplineCounts) -> SplineCounts:
         added = super().merge(other)
-        return type(self)({m: own / 2.0 for m, own in added.counts.items()})
+        return self.of({m: own / 2.0 for m, own in added.counts.items()})
 
 
 class MergedWrong(SplineMember):
@@ -45,7 +45,7 @@ class MergedWrong(SplineMember):
 
 
 class Unscaled(SplineCounts):
-    def scale(self, factor: float) -> SplineCounts:
+    def each(self, change) -> SplineCounts:
         return self
 
 

@@ -139,7 +139,8 @@ def forest_of(stats: MemberStats) -> Forest:
     """Return the forest of statistics that hold one."""
     part = stats.learned[LeafSums.name]
     assert isinstance(part, LeafSums)
-    return part.forest(stats.columns.forest)
+    assert part.sums is not None
+    return Forest(stats.columns.forest.cells, stats.columns.forest.density, part.sums)
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,8 +121,8 @@ def released_members(
     own = {m: columns.splines[m].count(read.numbers, rows.codes, k, rows.weight) for m in INTERVALS} if d else {}
     seen = [table.sum(axis=1) for table in tables] + [table.sum(axis=1) for table in levels.counts]
     held = np.stack(seen, axis=1) if seen else np.zeros((k, 0))
-    given_on = MemberStats.of(columns, held, GaussianPart(gaussian), SplineCounts(sums))
-    return given_on, MemberStats.of(columns, held, GaussianPart(exact), SplineCounts(own))
+    given_on = MemberStats.of(columns, held, GaussianPart(gaussian), SplineCounts.of(sums))
+    return given_on, MemberStats.of(columns, held, GaussianPart(exact), SplineCounts.of(own))
 
 
 def _bins(x: Array, edges: Array) -> Codes:

@@ -22,6 +22,7 @@ from ..schema import Level
 from ..stats import PatternStats, Statistic
 from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
+from ..stats.class_weights import DUST, less
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, compact, concat_rows, rows_from_arrays, rows_to_arrays
@@ -33,7 +34,7 @@ from .lazy import Lazy, PartlyLazy
 from .member import TrainingStats
 from .members import PARTS
 from .members.gaussian import GaussianPart
-from .part import DUST, Part, less
+from .part import Counts, Part
 from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct
 
 P = TypeVar("P", bound=Part)
@@ -168,7 +169,7 @@ class MemberRows(Statistic):
         found = bounded_map(summarized, row_chunks(n, size), ahead=0) if n else iter([summarized(ALL)])
         total = next(found)
         for own in found:
-            total = total.take_in(own)
+            total = total.merge(own)
             del own  # as large as the total, and not to be held while the next is made
         return replace(total, sampled=self.sampled)
 
@@ -317,7 +318,7 @@ class MemberStats(Statistic):
     @classmethod
     def of(cls, columns: Any, seen: Array, *parts: Part) -> Self:
         """Return statistics of some parts; the others are not kept."""
-        none = {part.name: part.none() for part in cls.part_types()}
+        none = {part.name: part({}) for part in cls.part_types()}
         return cls(columns, none | {part.name: part for part in parts}, seen)
 
     def part(self, kind: type[P]) -> P:
@@ -330,14 +331,15 @@ class MemberStats(Statistic):
         return TrainingStats(self.columns, self.learned, tuple(categories), weight)
 
     @property
-    def gaussian(self) -> dict[str, PatternStats]:
+    def gaussian(self) -> Mapping[str, PatternStats]:
         """The statistics of the Gaussian block by version, of which the joint model is made."""
         return self.part(GaussianPart).versions
 
     @property
     def lacks_pairs(self) -> bool:
         """Whether counts are missing that a model which holds rows always has: pairs tell of single rows."""
-        return any(own.lacking(self.columns, len(self.seen)) and own == own.none() for own in self.learned.values())
+        pairs = [own for own in self.learned.values() if isinstance(own, Counts) and own.may_lack]
+        return any(own.shapes(self.columns, len(self.seen)) and not own.entries for own in pairs)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -359,14 +361,8 @@ class MemberStats(Statistic):
 
     def merge(self, other: MemberRows | MemberStats) -> Self:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""
-        return self._with(self._alike(other), lambda own, more: own.merge(more))
-
-    def take_in(self, other: MemberStats) -> Self:
-        """Return what `merge` does, in the place of these: nothing else may hold them."""
-        return self._with(self._alike(other), lambda own, more: own.take_in(more))
-
-    def _with(self, added: MemberStats, both: Callable[[Part, Part], Part]) -> Self:
-        parts = {name: both(own, added.learned[name]) for name, own in self.learned.items()}
+        added = self._alike(other)
+        parts = {name: own.merge(added.learned[name]) for name, own in self.learned.items()}
         return type(self)(self.columns, parts, self.seen + added.seen, self.sampled + added.sampled)
 
     def subtract(self, other: MemberRows | MemberStats) -> Self:
@@ -382,18 +378,19 @@ class MemberStats(Statistic):
         return other
 
     def scale(self, factor: float) -> Self:
-        lighter = replace(self, sampled=self.sampled * factor)
-        return lighter._each(lambda part: part.scale(factor), faded(self.seen, factor))
+        scaled = self._each(lambda own: own.scale(factor), faded(self.seen, factor))
+        return replace(scaled, sampled=self.sampled * factor)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         self.check(self.columns, k)
-        return self._each(lambda part: part.place(index, k, self.columns), spread(self.seen, index, k))
+        kept = {name: part.kept_for(self.columns, k) for name, part in self.learned.items()}
+        return replace(self, learned=kept)._each(lambda own: own.place(index, k), spread(self.seen, index, k))
 
     def regroup(self, index: Codes, k: int) -> Self:
-        return self._each(lambda part: part.regroup(index, k), gather(self.seen, index, k))
+        return self._each(lambda own: own.regroup(index, k), gather(self.seen, index, k))
 
-    def _each(self, change: Callable[[Part], Part], seen: Array) -> Self:
-        return replace(self, learned={name: change(part) for name, part in self.learned.items()}, seen=seen)
+    def _each(self, change: Callable[[Statistic], Statistic], seen: Array) -> Self:
+        return replace(self, learned={name: part.each(change) for name, part in self.learned.items()}, seen=seen)
 
     def column_weight(self) -> Array:
         return self.seen
@@ -417,7 +414,7 @@ class MemberStats(Statistic):
         columns = cls.columns_type.from_arrays(own, plain["columns"])
         k = len(amounts(seen, None, columns.d))
         parts = {
-            part.name: part.from_arrays(fields, plain[part.name], columns, k) if part.name in plain else part.none()
+            part.name: part.from_arrays(fields, plain[part.name], columns, k) if part.name in plain else part({})
             for part in cls.part_types()
         }
         sampled = float(plain.get("sampled", 0.0))

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np, row_chunks, sparse
+from ..stats import Statistic
+from ..stats._checks import amounts, floats
+from ..stats._downdate import faded
+from ..stats.class_weights import DUST, less
+from ..stats.scatter import gather, spread
+from ..stats.statistic import Fields, Plain
 from .columns import ForestColumns, ForestReading
 from .trees import Trees
 
 TOGETHER = 4096  # rows whose powers are held at a time
 
+Linear = Callable[[Array, Array], Array]
+
 
 @dataclass(frozen=True)
-class LeafArrays:
+class LeafArrays(Statistic):
     """Sums by class and leaf: `weight` (k, L), of each number's observed cells (k, L, numbers) the weight `seen` and
     the `first` and `second` powers of normal scores, and of each category the `levels` (k, L, cells).
     """
@@ -75,31 +83,55 @@ class LeafArrays:
         """What is `seen`, in one column for all numbers where none is missing."""
         return self.weight[..., None] if self.whole else self.seen
 
-    def combined(self, other: LeafArrays, both: Callable[[Array, Array], Array]) -> LeafArrays:
-        """Return the sums that a linear function makes of these and others."""
-        weight = both(self.weight, other.weight)
-        alike = self.whole and other.whole
-        return LeafArrays(
-            weight,
-            _alike(weight, self.seen.shape[2]) if alike else both(self.seen, other.seen),
-            both(self.first, other.first),
-            both(self.second, other.second),
-            tuple(map(both, self.levels, other.levels)),
-        )
+    def merge(self, other: LeafArrays) -> LeafArrays:
+        return self._both(other, np.add, np.add)
 
-    def add(self, other: LeafArrays) -> LeafArrays:
-        """Return the sums of both, in the place of these, which nothing else may hold."""
-        if not (self.whole and other.whole):
-            return self.combined(other, np.add)
-        for own, more in ((self.weight, other.weight), (self.first, other.first), (self.second, other.second)):
-            own += more  # `seen` with the weight
-        return self
+    def subtract(self, other: LeafArrays) -> LeafArrays:
+        return self._both(other, less, _signed_less)
+
+    def _both(self, other: LeafArrays, amounts: Linear, signed: Linear) -> LeafArrays:
+        weight = amounts(self.weight, other.weight)
+        alike = self.whole and other.whole
+        seen = _alike(weight, self.seen.shape[2]) if alike else amounts(self.seen, other.seen)
+        first, second = signed(self.first, other.first), amounts(self.second, other.second)
+        return LeafArrays(weight, seen, first, second, tuple(map(amounts, self.levels, other.levels)))
 
     def each(self, change: Callable[[Array], Array]) -> LeafArrays:
         """Return these sums, each changed."""
         weight, first, second = map(change, (self.weight, self.first, self.second))
         seen = _alike(weight, self.seen.shape[2]) if self.whole else change(self.seen)
         return LeafArrays(weight, seen, first, second, tuple(map(change, self.levels)))
+
+    def scale(self, factor: float) -> LeafArrays:
+        # sums of scores have a sign, by which nothing can be told to have faded
+        return replace(self.each(lambda own: faded(own, factor)), first=self.first * factor)
+
+    def place(self, index: Sequence[int], k: int) -> LeafArrays:
+        return self.each(lambda own: spread(own, index, k))
+
+    def regroup(self, index: Codes, k: int) -> LeafArrays:
+        return self.each(lambda own: gather(own, index, k))
+
+    def column_weight(self) -> Array:
+        raise NotImplementedError("leaves are those of many trees, in each of which every row is")
+
+    def arrays(self) -> tuple[Fields, Plain]:
+        fields: Fields = {name: getattr(self, name) for name in ("weight", "seen", "first", "second")}
+        return fields | {f"levels{j}": own for j, own in enumerate(self.levels)}, {}
+
+    @classmethod
+    def read(cls, fields: Fields, like: LeafArrays) -> LeafArrays:
+        """Return what `arrays` wrote of sums of the same shapes; ValueError if they cannot be that."""
+        weight, seen, second = (amounts(fields[i], *getattr(like, i).shape) for i in ("weight", "seen", "second"))
+        first = floats(fields["first"], *like.first.shape)
+        levels = tuple(amounts(fields[f"levels{j}"], *own.shape) for j, own in enumerate(like.levels))
+        return cls(weight, seen, first, second, levels)
+
+
+def _signed_less(whole: Array, part: Array) -> Array:
+    """Return sums of either sign without others, rounding made 0."""
+    left = whole - part
+    return np.where(np.abs(left) <= DUST * np.maximum(np.abs(whole), 1.0), 0.0, left)
 
 
 def _powers(reading: ForestReading, weight: Array) -> Array:

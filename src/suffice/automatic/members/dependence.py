@@ -218,6 +218,7 @@ class PairCounts(Counts):
     """Counts (k, L, L) of pairs of levels by number of bins, where they take little enough."""
 
     name: ClassVar[str] = "pairs"
+    may_lack: ClassVar[bool] = True  # more classes take more, and pairs count single rows, which no release may tell
 
     @classmethod
     def shapes(cls, columns: FrozenColumns, k: int) -> dict[int, tuple[int, ...]]:
@@ -229,16 +230,6 @@ class PairCounts(Counts):
     def count(cls, entry: int, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Array:
         levels = reading.columns.binned(entry, reading)  # not kept: no other statistic reads them
         return count_pairs(levels, reading.columns.bin_starts(entry)[-1], codes, k, weight)
-
-    @classmethod
-    def may_lack(cls) -> bool:
-        """True: more classes take more, and pairs count single rows, which no release may tell."""
-        return True
-
-    @classmethod
-    def lacking(cls, columns: FrozenColumns, k: int) -> bool:
-        """Whether pairs could be counted in these columns."""
-        return bool(cls.shapes(columns, k))
 
 
 def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:

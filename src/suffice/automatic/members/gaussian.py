@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -39,7 +39,11 @@ class GaussianPart(Part):
     """Statistics of the Gaussian block by its version: the columns as they are, and as normal scores."""
 
     name: ClassVar[str] = "gaussian"
-    versions: dict[str, PatternStats]
+
+    @property
+    def versions(self) -> Mapping[str, PatternStats]:
+        """The statistics of each version."""
+        return self.entries
 
     def completed(self, version: str) -> GaussianStats:
         """Return statistics of complete rows, missing cells expected from the others; made once."""
@@ -74,25 +78,6 @@ class GaussianPart(Part):
     @classmethod
     def summarize(cls, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
         return cls({version: summarize_block(version, reading, codes, k, weight) for version in reading.columns.kinds})
-
-    @classmethod
-    def none(cls) -> GaussianPart:
-        return cls({})
-
-    def merge(self, other: GaussianPart) -> GaussianPart:
-        return GaussianPart({version: own.merge(other.versions[version]) for version, own in self.versions.items()})
-
-    def subtract(self, other: GaussianPart) -> GaussianPart:
-        return GaussianPart({version: own.subtract(other.versions[version]) for version, own in self.versions.items()})
-
-    def scale(self, factor: float) -> GaussianPart:
-        return GaussianPart({version: own.scale(factor) for version, own in self.versions.items()})
-
-    def place(self, index: Sequence[int], k: int, columns: FrozenColumns) -> GaussianPart:
-        return GaussianPart({version: own.place(index, k) for version, own in self.versions.items()})
-
-    def regroup(self, index: Codes, k: int) -> GaussianPart:
-        return GaussianPart({version: own.regroup(index, k) for version, own in self.versions.items()})
 
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields of every version, its name before theirs."""
