@@ -12,8 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from suffice import GenerativeClassifier, load
 from suffice._arrays import log_softmax
-from suffice.automatic.few_known import FewKnown, usually_known
 from suffice.automatic.pool import mix_with_prior
+from suffice.automatic.weighing import FewKnown, usually_known
 from suffice.datasets import penguins_path
 from suffice.export.lower import lower
 

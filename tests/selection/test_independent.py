@@ -10,10 +10,10 @@ from sklearn.naive_bayes import GaussianNB
 from suffice import GenerativeClassifier
 from suffice.automatic.choose import better_rivals
 from suffice.automatic.columns import RAW, FrozenColumns
-from suffice.automatic.judged import JudgedMember
 from suffice.automatic.member import TrainingStats
 from suffice.automatic.members.gaussian import GaussianMember, GaussianPart
 from suffice.automatic.members.independent import SPHERE, IndependentMember, by_column
+from suffice.automatic.weighing import JudgedMember
 from suffice.stats import PatternStats
 from suffice.stats.counts import CodedColumns
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from suffice import GenerativeClassifier
-from suffice.automatic import weights
+from suffice.automatic import stack as stacking
 from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.stack import Stack, centred, prior_shares, without_each
 
@@ -85,7 +85,7 @@ def test_priors_without_each_row():
 
 def test_many_classes_have_no_biases(rng, monkeypatch):
     """Beyond a number of classes the pool has member weights alone: its optimum, and its leave-one-out by refits."""
-    monkeypatch.setattr(weights, "MOST_BIASES", 4)
+    monkeypatch.setattr(stacking, "MOST_BIASES", 4)
     scores, judge = problem(rng, n=70, k=5, m=3)
     judge = HoldoutScorer(judge.codes, judge.offset, np.ones(70), np.ones(70))
     how = np.full(3, 3.0), np.full(3, 0.3), np.ones(3, dtype=bool)
@@ -193,7 +193,7 @@ def test_weights_of_next_to_no_use_are_left_out(rng):
 
     whole, allowed = (
         least(np.zeros(m, dtype=bool)),
-        weights.NEGLIGIBLE * loss_of(np.r_[stack.weight, stack.bias], scores, judge),
+        stacking.NEGLIGIBLE * loss_of(np.r_[stack.weight, stack.bias], scores, judge),
     )
     assert least(gone) - whole <= 1.1 * allowed  # the rise is told by second derivatives
     for j in np.flatnonzero(~gone):
@@ -206,14 +206,14 @@ def test_few_rows_leave_out_no_weight_that_the_start_wants(rng):
     assert (stack.weight > 0.0).all()
 
 
-@pytest.mark.parametrize("turns", [weights.TURNS, 2])
+@pytest.mark.parametrize("turns", [stacking.TURNS, 2])
 def test_rows_of_many_classes_are_left_out_as_those_of_few(rng, monkeypatch, turns):
     """A series and k × k systems solve the same equations; so do systems alone where a series is cut short."""
     scores, judge = problem(rng, n=60, k=3, m=4)
     how = np.full(4, 3.0), np.full(4, 0.25), np.ones(4, dtype=bool)
     direct = Stack.fit(scores, judge, *how)
-    monkeypatch.setattr(weights, "FEW_CLASSES", 2)
-    monkeypatch.setattr(weights, "TURNS", turns)
+    monkeypatch.setattr(stacking, "FEW_CLASSES", 2)
+    monkeypatch.setattr(stacking, "TURNS", turns)
     series = Stack.fit(scores, judge, *how)
     assert np.abs(direct.left_out - direct.scores(scores, judge.offset)).max() > 1e-3
     assert_allclose(series.left_out, direct.left_out, atol=1e-10)

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, load
-from suffice.automatic import by_rows, joint_choice, kept, pooled
+from suffice.automatic import choice, joint_choice, pooled, train
 from suffice.automatic.columns import FrozenColumns
 from suffice.em import starts
 from suffice.errors import ModelFileError
@@ -113,21 +113,21 @@ def no_choosing(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("chosen anew")
 
-    monkeypatch.setattr(by_rows, "choose", refuse)
+    monkeypatch.setattr(train, "choose", refuse)
     monkeypatch.setattr(pooled, "gain_of_forest", refuse)
-    monkeypatch.setattr("suffice.automatic.few_known.refitted", refuse)
+    monkeypatch.setattr("suffice.automatic.weighing.refitted", refuse)
 
 
 @pytest.fixture
 def choices(monkeypatch):
     """A list that grows by one with every choice."""
-    made, choose = [], by_rows.choose
+    made, choose = [], train.choose
 
     def counted(*args, **kwargs):
         made.append(1)
         return choose(*args, **kwargs)
 
-    monkeypatch.setattr(by_rows, "choose", counted)
+    monkeypatch.setattr(train, "choose", counted)
     return made
 
 
@@ -438,7 +438,7 @@ def test_other_formats(saved, choices, where, value):
 
 def test_a_choice_by_other_rules(saved, choices, monkeypatch):
     model, path, X, _ = saved
-    monkeypatch.setattr(kept, "RULES", kept.RULES + 1)
+    monkeypatch.setattr(choice, "RULES", choice.RULES + 1)
     chooses_anew(path, model, X, choices)
 
 
@@ -539,7 +539,7 @@ def test_whatever_the_parts_of_a_choice_hold(data, tmp_path_factory):
         parts[name] = npy(values)
     pack(folder / "wild.suffice", sealed(parts, document))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_rows, "choose", chosen_nothing)
+        patch.setattr(train, "choose", chosen_nothing)
         try:
             found = load(folder / "wild.suffice").predict_log_proba(X)
         except NothingChosenError:

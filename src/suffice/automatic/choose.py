@@ -20,14 +20,13 @@ from ..notes import Kind, Note
 from ..progress import tell
 from .folds import dealt
 from .judge import HOPELESS, HoldoutScorer
-from .judged import JudgedMember
 from .member import Again, Begun, Candidate, Member, TrainingStats
 from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import LEAST_TEMPERATURE, PSEUDO, StackedEnsemble, mix_with_prior
 from .sample import Sample, Unlabelled
-from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
 from .stack import Stack, centred, prior_shares, priors_without
 from .statistics import MemberStats
+from .weighing import LEAST_POWER, JudgedMember, judge_in_folds, most_telling, power_of_rows, telling
 
 MEMBER_PENALTY = 100.0
 TEMPERED_PENALTY = 30.0  # the least where a weight of 1 is that of the member after its temperature

@@ -15,9 +15,9 @@ from ..stats.by_class import Batch
 from ..stats.dependent_rows import are_copies
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, take_rows
-from .by_rows import rows_of_sample
 from .member_family import MemberFamily
 from .statistics import MemberRows, MemberStats
+from .train import rows_of_sample
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,11 @@ from ..export import program
 from ..export.terms import Lowering
 from ..notes import Note
 from .columns import BinnedRows, FrozenColumns
-from .few_known import FewKnown, usually_known, weigh_few_known
 from .inputs import Inputs
-from .judged import JudgedMember
 from .member import Member
 from .sample import Sample
 from .stack import Stack, centred, priors_without, summed
+from .weighing import FewKnown, JudgedMember, usually_known, weigh_few_known
 
 LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
 PSEUDO = 0.5  # pseudo-count of each class

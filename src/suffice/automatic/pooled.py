@@ -21,7 +21,19 @@ from ..stats.by_class import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import AuxArrays
 from .by_columns import PoolByColumns, PoolShown
-from .by_rows import (
+from .choice import Choice, KeptChoice
+from .columns import BinnedRows
+from .forest_fitted import ForestJoint
+from .held import HeldFitted, held_by
+from .joint import ShrunkGaussianFamily, joint_note
+from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
+from .judge import HoldoutScorer
+from .member_family import MemberFamily
+from .pool import StackedEnsemble, contributions, exchange_priors
+from .release import check_width, diagonal_of, released_levels, released_members
+from .sample import Sample
+from .statistics import MemberRows, MemberStats
+from .train import (
     check_judges,
     check_memory,
     choose_by_rows,
@@ -31,19 +43,6 @@ from .by_rows import (
     rows_of_sample,
     table_rows,
 )
-from .columns import BinnedRows
-from .forest_fitted import ForestJoint
-from .frozen import Choice
-from .held import HeldFitted, held_by
-from .joint import ShrunkGaussianFamily, joint_note
-from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
-from .judge import HoldoutScorer
-from .kept import KeptChoice
-from .member_family import MemberFamily
-from .pool import StackedEnsemble, contributions, exchange_priors
-from .release import check_width, diagonal_of, released_levels, released_members
-from .sample import Sample
-from .statistics import MemberRows, MemberStats
 from .unlabelled import MOST_UNLABELLED, joined_block
 
 RECALLED = "recalled"  # under which a choice from a file is remembered

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from .._arrays import Array
-from ..automatic.by_rows import LEAST_ROWS
 from ..automatic.forest_fitted import ForestFamily, ForestFitted
 from ..automatic.member_family import MemberFamily
 from ..automatic.pooled import PooledFitted
+from ..automatic.train import LEAST_ROWS
 from ..densities import Diagonal
 from ..errors import SettingError
 from ..estimate import FAMILIES, Block, Settings

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from .._arrays import Array, is_number, np
-from ..automatic.by_rows import rows_of_sample
 from ..automatic.held import HeldFitted
 from ..automatic.member_family import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..automatic.table_rows import TableRows
+from ..automatic.train import rows_of_sample
 from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, quoted
 from ..estimate import Block
 from ..estimate.families import CategoricalFamily

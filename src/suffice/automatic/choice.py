@@ -1,33 +1,42 @@
-"""An ensemble whose choice is fixed, for models that keep no rows.
+"""What rows chose, as plain values: members, their settings, the weights of the stack, the joint model's amounts.
 
-Members, their settings, the weights of the stack and the joint model's amounts were found where the rows are. Here they
-are plain values, which bind to whatever statistics the model has by now.
+It binds to whatever statistics a model has by now, where there are no rows to choose by (`Choice`). Where there are,
+statistics and rows say it all, and what a file keeps of the choice (`KeptChoice`) saves time and nothing else: members
+are bound to the statistics as they are, at the settings found; what that would take long is kept as well, and what rows
+left out say of the pool, which nothing but the choice itself could make again. A choice that does not answer a few of
+the rows as it did where it was made is not used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, logsumexp, np, single_blas_thread
+from ..notes import Note
 from ..schema import Level
-from ..stats import PatternStats
+from ..stats import ByClass, PatternStats
+from ..stats._checks import Stored, floats, grouped
 from ..stats.statistic import Fields, Plain
 from .choose import FLOOR
 from .columns import RAW
-from .few_known import FewKnown
 from .joint import ShrunkGaussianFamily, joint_statistics
-from .judged import JudgedMember
 from .member import Member, TrainingStats
 from .members import member_called
 from .members.gaussian import GaussianPart
-from .pool import StackedEnsemble
+from .pool import PSEUDO, StackedEnsemble
 from .sample import Sample
-from .stack import Stack
+from .stack import Stack, priors_without
 from .statistics import MemberStats
+from .train import judging
+from .weighing import FewKnown, JudgedMember
 
 MOST = 1e100  # of a weight, a loss or a temperature: their products with scores stay numbers
+RULES = 3  # of choosing; other rules, or the same with other outcomes, have another number
+TRIED = 8  # rows whose answers are compared
+SAME = 1e-6  # of a probability
+MEMBER, LEFT_OUT, TRIAL = "member", "left_out", "trial"
 
 
 class ChosenMember(NamedTuple):
@@ -209,3 +218,84 @@ def _few_known(plain: Plain, members: int) -> FewKnown:
     if usual < 2 or weight.shape != (2, members) or not ((weight >= 0.0) & (weight < MOST)).all():
         raise ValueError("weights of rows of which little is known")
     return FewKnown(usual, weight)
+
+
+@dataclass(frozen=True)
+class KeptChoice:
+    """A choice by rows: `gain` is that of a forest as the joint model, None where none could be.
+
+    `notes` are the pool's; `left_out` (n, k) the log posteriors of the rows kept, each left out; `members` what each of
+    them keeps; `trial` (m, k) the probabilities of a few rows, as they are and with every other column missing.
+    """
+
+    choice: Choice
+    gain: float | None
+    notes: tuple[Note, ...]
+    left_out: Array
+    members: tuple[Fields, ...]
+    trial: Array
+
+    @classmethod
+    def of(
+        cls, automatic: StackedEnsemble, statistics: ByClass, joint: ShrunkGaussianFamily | None, gain: float | None
+    ) -> Self:
+        """Return the choice behind an automatic classifier that rows judge."""
+        return cls(
+            Choice.of(automatic, statistics.classes, joint, 1.0),
+            gain,
+            automatic.notes,
+            automatic.left_out_posterior,
+            tuple(own.member.kept() for own in automatic.members),
+            _tried(automatic),
+        )
+
+    def automatic(self, statistics: ByClass, pieces: MemberStats) -> StackedEnsemble:
+        """Return the automatic classifier of these statistics; ValueError where it is not the one that was kept."""
+        sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
+        known = replace(pieces.known(categories, weight), unlabelled=unlabelled)
+        if self.left_out.shape != (len(sample), known.k):
+            raise ValueError("posteriors of other rows")
+        offset = priors_without(weight, sample, PSEUDO)
+        with single_blas_thread():  # as when it was chosen: no bit differs
+            members = [
+                own.judged(known, sample, kept) for own, kept in zip(self.choice.members, self.members, strict=True)
+            ]
+            found = self.choice.pooled(members, known, statistics.classes, self.left_out, offset, sample)
+        trial = _tried(found)
+        if trial.shape != self.trial.shape or not (np.abs(trial - self.trial) <= SAME).all():
+            raise ValueError("members that answer otherwise")
+        return replace(found, notes=self.notes)
+
+    def arrays(self) -> tuple[Fields, Plain]:
+        """Return it as named arrays and plain values."""
+        fields: Fields = {LEFT_OUT: self.left_out, TRIAL: self.trial}
+        for number, own in enumerate(self.members):
+            fields |= {f"{MEMBER}{number}_{name}": values for name, values in own.items()}
+        notes = [note.plain() for note in self.notes]
+        return fields, {"rules": RULES, "choice": self.choice.plain(), "gain": self.gain, "notes": notes}
+
+    @classmethod
+    def from_arrays(cls, fields: Mapping[str, Stored], plain: Plain) -> Self:
+        """Return what `arrays` wrote; ValueError if it cannot be that, or is by other rules."""
+        if plain["rules"] != RULES:
+            raise ValueError("other rules")
+        choice, gain = Choice.of_plain(plain["choice"], by_rows=True), plain["gain"]
+        if gain is not None and (type(gain) is not float or not np.isfinite(gain)):
+            raise ValueError("the joint model")
+        left_out = floats(fields[LEFT_OUT], None, None)
+        if left_out.max(initial=0.0) > SAME or (np.abs(logsumexp(left_out, axis=1)) > SAME).any():
+            raise ValueError("log posteriors of which none is")
+        parts = grouped(fields, MEMBER)
+        members = tuple(parts.get(str(number), {}) for number in range(len(choice.members)))
+        notes = tuple(map(Note.of_plain, plain["notes"]))
+        return cls(choice, gain, notes, left_out, members, floats(fields[TRIAL], None, None))
+
+
+def _tried(automatic: StackedEnsemble) -> Array:
+    """Return the probabilities (m, k) of a few of the rows that judge, all cells known and then every other column."""
+    assert automatic.sample is not None
+    sample = automatic.sample
+    some = sample.rows[np.arange(len(sample))[:: max(1, len(sample) // TRIED)][:TRIED]]
+    hidden: Codes = np.arange(automatic.frozen.d)[1::2]
+    both = [automatic.log_posterior(rows) for rows in (some, some.hiding(hidden))]
+    return np.asarray(np.exp(np.concatenate(both)))

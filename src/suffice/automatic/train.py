@@ -1,28 +1,36 @@
-"""Choose the automatic classifier's members from the rows kept."""
+"""Train the automatic classifier: members are chosen and pooled by the rows kept, each row or group of rows left out.
+
+Where rows are of groups, each fold holds whole ones, and everything that its rows are judged by is made of the others
+alone: columns, statistics, trees and levels. The members themselves are made of all rows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np, parallel_map
 from ..densities import Rows
 from ..errors import DataError
 from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.counts import CodedColumns
 from ..stats.dependent_rows import as_judged
-from ..stats.rows import deal_groups
+from ..stats.rows import Units, deal_groups
 from .choose import choose
-from .columns import FrozenColumns
-from .grouped import GroupFolds, within_vocabulary
+from .columns import BinnedRows, FrozenColumns
 from .joint import ShrunkGaussianFamily, choose_joint
+from .judge import HoldoutScorer
+from .member import Candidate, Member, TrainingStats
+from .mixed_rows import Hidden
 from .pool import StackedEnsemble
-from .sample import Sample, Unlabelled
+from .sample import Sample, SomeRows, Unlabelled
 from .statistics import MemberRows, MemberStats, check_columns, check_costs
 from .table_rows import TableRows
 
 LEAST_ROWS = 50  # of which fewer do not judge
+REMEMBERED = 32  # members of folds that are held to be asked again
 
 
 def rows_of_sample(statistics: ByClass, held: type[MemberRows] = MemberRows) -> MemberRows:
@@ -143,3 +151,103 @@ def check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
         check_columns(block.columns, k, n)
     else:  # what the columns come to is known when these rows freeze them
         check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
+
+
+# --- folds of whole groups --------------------------------------------------------------------------------------------
+
+
+class GroupFolds:
+    """What is known without each fold of the rows of a sample, and members made of that."""
+
+    def __init__(self, rows: MemberRows, units: Units, place: Codes, unit: float) -> None:
+        self.place = place
+        self._rows, self._units, self._unit = rows, units, unit
+        self._known: list[tuple[TrainingStats, Sample]] | None = None
+        self._members: dict[tuple[object, ...], list[Member]] = {}
+
+    @property
+    def known(self) -> list[tuple[TrainingStats, Sample]]:
+        """What is known without each fold, and the rows it is known of."""
+        if self._known is None:
+            self._known = list(parallel_map(self._without, range(int(self.place.max()) + 1), cost=np.inf))
+        return self._known
+
+    def _without(self, fold: int) -> tuple[TrainingStats, Sample]:
+        index, unit = np.flatnonzero(self.place != fold), self._unit
+        rows, units = self._rows.taken(index), self._units[index]
+        weight = rows.weight * unit
+        columns: Any = rows.freeze(rows.rows, rows.codes, rows.k, weight, for_good=False, units=units)
+        stats = rows.frozen(columns).scale(unit)
+        counts = CategoricalStats.summarize(rows.rows.coded, rows.codes, rows.k, weight)
+        class_weight = np.bincount(rows.codes, weights=weight, minlength=rows.k).astype(np.float64)
+        read = columns.read(rows.rows.numbers, rows.rows.coded)
+        alone = weight / units.copies
+        sample = Sample.of_kept(read, rows.codes, alone, weight, alone, weight, units)
+        return stats.known(within_vocabulary(counts, columns.vocabulary), class_weight), sample
+
+    def scores(self, member: Member, sample: Sample) -> Array:
+        """Return the scores (n, k) of learned rows, each by the member made without its fold."""
+        assert sample.place is not None
+        out = np.empty((len(sample), self.known[0][0].k))
+        for fold, own in enumerate(self._made(member)):
+            mine = np.flatnonzero(sample.place == fold)
+            if len(mine):
+                out[mine] = own.scores(self._read(sample, mine, fold))
+        return out
+
+    def columns(self, member: Member, sample: Sample) -> Iterator[Array]:
+        """Yield the scores (n, k) of each column of a member that adds them up."""
+        assert sample.place is not None
+        for j in range(member.width):
+            out = np.empty((len(sample), self.known[0][0].k))
+            for fold, own in enumerate(self._made(member)):
+                mine = np.flatnonzero(sample.place == fold)
+                if len(mine):
+                    (out[mine],) = own.columns(self._read(sample, mine, fold), [j])
+            yield out
+
+    def judged(self, candidates: Iterable[Candidate], sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
+        """Yield the candidates, each judged by these folds."""
+        for own in candidates:
+            member = own.members[0]
+
+            def again(rows: SomeRows, hidden: Hidden, member: Member = member) -> Array:
+                return self.scores(member, rows.sample.hiding(hidden.columns))
+
+            yield Candidate(own.members, self.scores(member, sample), judge, None, again)
+
+    def _read(self, sample: Sample, mine: Codes, fold: int) -> BinnedRows:
+        """Return some rows as the columns of a fold read them; levels that these do not know are new ones."""
+        columns, rows = self.known[fold][0].columns, sample.rows[mine]
+        levels = []
+        for own, here, there in zip(rows.levels, rows.columns.vocabulary, columns.vocabulary, strict=True):
+            position = {level: i for i, level in enumerate(there)}
+            table = np.array([*(position.get(level, len(there)) for level in here), len(there), -1], dtype=np.int64)
+            levels.append(table[own])
+        return BinnedRows(rows.numbers, tuple(levels), columns)
+
+    def _made(self, member: Member) -> list[Member]:
+        """Return the members made without each fold at the same setting."""
+        key = (member.name, *sorted(member.setting.items()))
+        if key not in self._members:
+            kind, _, detail = member.name.partition(", ")
+            made = [
+                type(member).chosen(kind, detail, member.setting, known, sample, {}).member
+                for known, sample in self.known
+            ]
+            if len(self._members) >= REMEMBERED:
+                self._members.pop(next(iter(self._members)))
+            self._members[key] = made
+        return self._members[key]
+
+
+def within_vocabulary(stats: CategoricalStats, vocabulary: Sequence[Sequence[object]]) -> list[Array]:
+    """Return the counts (k, levels) of each column of categories in a vocabulary."""
+    counts = []
+    for known, levels, table in zip(vocabulary, stats.levels, stats.counts, strict=True):
+        position = {level: i for i, level in enumerate(levels)}
+        own = np.zeros((len(table), len(known)))
+        here = [i for i, level in enumerate(known) if level in position]
+        own[:, here] = table[:, [position[known[i]] for i in here]]  # type: ignore[index]
+        counts.append(own)
+    return counts
