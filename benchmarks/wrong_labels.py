@@ -2,8 +2,8 @@
 
 Of ten tables (at most 2,000 rows of each, drawn by a seed) a share of the labels is flipped: to any other class alike,
 or each class into the one it is most confused with; of two classes only rows of the more frequent one are flipped then.
-The tables are none of those on which the constants of `questions/label_noise.py` were chosen. Every case goes to a file
-as soon as it is known, one JSON object a line, so that a run that was stopped goes on; the section in
+The tables are none of those on which the constants of `questions/suspect_labels.py` were chosen. Every case goes to a
+file as soon as it is known, one JSON object a line, so that a run that was stopped goes on; the section in
 benchmarks/RESULTS.md is made from that file. cleanlab is no dependency of the project: it is imported where asked for.
 
 cleanlab judges by cross-validation (5 folds, its default) of scikit-learn's logistic regression (its default, on

@@ -13,7 +13,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.densities.density import as_density
 from suffice.errors import DataError, SettingError
 from suffice.estimate.priors import NormalInverseWishart
-from suffice.questions.information import information
+from suffice.questions.information_gain import information
 
 RNG = np.random.default_rng
 

@@ -5,7 +5,7 @@ import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
 from suffice.conformal import threshold
-from suffice.questions.judge_columns import missing_in
+from suffice.questions.held_out import missing_in
 
 D, FRESH = 6, 1500
 MEANS = np.random.default_rng(1).normal(size=(3, D)) * 0.8

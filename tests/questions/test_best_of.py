@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from suffice.questions.best_of import best_of
+from suffice.questions.quality import best_of
 
 
 def test_intervals_hold_the_differences_all_together_whichever_is_best():

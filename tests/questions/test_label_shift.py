@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.questions import label_shift
-from suffice.questions.label_shift import adapt_priors
+from suffice.questions import decide
+from suffice.questions.decide import likeliest_priors
 
 
 def likelihoods(rng, n, k, spread=1.0):
@@ -36,7 +36,7 @@ def plain_em(scores, priors, steps):
 def test_equals_a_constrained_optimiser(rng, n, k, spread):
     """SLSQP on the simplex, from the middle; both values of the likelihood agree to what SLSQP reaches."""
     scores = likelihoods(rng, n, k, spread)
-    found = adapt_priors(scores, np.full(k, 1.0 / k))
+    found = likeliest_priors(scores, np.full(k, 1.0 / k))
     direct = minimize(
         lambda p: -log_likelihood(scores, np.clip(p, 1e-300, None)) / n,
         np.full(k, 1.0 / k),
@@ -59,7 +59,7 @@ def test_the_likelihood_never_falls_and_a_maximum_is_reached(seed, n, k, spread)
     rng = np.random.default_rng(seed)
     scores = likelihoods(rng, n, k, spread)
     start = rng.dirichlet(np.ones(k))
-    found = adapt_priors(scores, start)
+    found = likeliest_priors(scores, start)
     trace = np.array(found.trace)
     assert found.finished
     assert (np.diff(trace) >= -1e-13 * np.abs(trace[1:])).all()
@@ -73,18 +73,18 @@ def test_the_likelihood_never_falls_and_a_maximum_is_reached(seed, n, k, spread)
 
 def test_the_maximum_is_a_fixed_point_of_em(rng):
     scores = likelihoods(rng, 300, 3)
-    found = adapt_priors(scores, np.full(3, 1 / 3)).priors
+    found = likeliest_priors(scores, np.full(3, 1 / 3)).priors
     assert_allclose(plain_em(scores, found, 1), found, atol=1e-9)
     assert_allclose(plain_em(scores, np.array([0.8, 0.1, 0.1]), 5000), found, atol=1e-5)
-    assert_allclose(adapt_priors(scores, found).priors, found, atol=1e-9)
+    assert_allclose(likeliest_priors(scores, found).priors, found, atol=1e-9)
 
 
 def test_a_class_that_starts_at_zero_stays_there(rng):
-    found = adapt_priors(likelihoods(rng, 50, 3), np.array([0.5, 0.0, 0.5]))
+    found = likeliest_priors(likelihoods(rng, 50, 3), np.array([0.5, 0.0, 0.5]))
     assert found.priors[1] == 0.0
     assert found.finished
     sure = np.array([[0.0, 1e4, -1.0], [0.0, 1e4, 1.0]])  # likely in that class alone
-    assert_allclose(adapt_priors(sure, np.array([0.5, 0.0, 0.5])).priors, [0.5, 0.0, 0.5])
+    assert_allclose(likeliest_priors(sure, np.array([0.5, 0.0, 0.5])).priors, [0.5, 0.0, 0.5])
 
 
 @pytest.mark.parametrize("truth", [(0.8, 0.1, 0.1), (0.05, 0.9, 0.05), (1 / 3, 1 / 3, 1 / 3)])
@@ -119,7 +119,7 @@ def test_the_estimator_answers_and_does_not_change(holed, estimator):
 
 def test_it_says_so_when_em_does_not_converge(blobs, monkeypatch):
     X, y = blobs
-    monkeypatch.setattr(label_shift, "MOST_STEPS", 1)
+    monkeypatch.setattr(decide, "MOST_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="had not converged after 1 step"):
         GaussianDiscriminant().fit(X, y).adapt_priors(X)
 

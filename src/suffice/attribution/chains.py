@@ -16,7 +16,7 @@ from ..densities import Full, Gaussian, Mixture, MultivariateT
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
-from .gaussian_terms import ordered_terms
+from .shapley import ordered_terms
 
 Flags = NDArray[np.bool_]
 

@@ -9,8 +9,19 @@ from .._arrays import Array, Codes, NDArray, np, pattern_groups, row_chunks, row
 from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Rows, Spherical, as_density
 from ..joint import JointModel
 from .chains import Chain, steps
-from .gaussian_terms import independent_terms, ordered_terms, quadratic_terms
-from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, sample_orders, subset_game, subset_shares, subsets
+from .shapley import (
+    EXACT,
+    EXACT_GAME,
+    ORDERS,
+    OrderMean,
+    independent_terms,
+    ordered_terms,
+    quadratic_terms,
+    sample_orders,
+    subset_game,
+    subset_shares,
+    subsets,
+)
 
 QUADRATIC = 48  # columns up to which sampled orders are added up to quadratic forms (d³ numbers) rather than by row
 FEW_ORDERS = 64  # orders sampled beyond that, where each is one pass over the rows

@@ -108,7 +108,7 @@ def behind_the_best(results: Sequence[Result], parts: Sequence[Codes]) -> Facts:
     `parts` are the rows of each fold.
     """
     from .._arrays import np
-    from ..questions.best_of import best_of
+    from ..questions.quality import best_of
 
     known = [(own, own.lost) for own in results if own.lost is not None]
     if len(known) < 2:

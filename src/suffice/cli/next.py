@@ -57,7 +57,7 @@ def next_(
     """
     import pyarrow as pa
 
-    from ..questions.information import entropy
+    from ..questions.information_gain import entropy
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)

@@ -13,7 +13,7 @@ from ..fitted import Fitted
 from ..losses import LabelledRows, error_of_choice
 from ..schema import Kind, Level, Name
 from ..table.writing import NewColumn, make_table
-from .judge_columns import ColumnJudge
+from .held_out import ColumnJudge
 
 SAME = 1e-9  # nats between losses that rounding explains
 BY_COLUMN = 1.0  # nats that a worthless column wins or loses in all rows together: √2 times the spread of ½ χ²₁

@@ -18,8 +18,8 @@ from ..joint import JointModel
 from ..schema import Kind
 from ..table import Holes, Table, recode
 from ..table.labels import read_labels
-from .cells import check_fillable, read_count, values_of
 from .recorded import ByBlock, draw_cells, nearest_cells, recorded
+from .sample import check_fillable, read_count, values_of
 
 
 def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: object, as_recorded: bool) -> Any:

@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, is_whole, np, row_chunks, rows_within
 from ..classify import log_posterior
 from ..densities import Density, Rows
 from ..densities.discrete import draw_codes
-from ..densities.product import take_rows
-from ..errors import SettingError, quoted
+from ..densities.product import missing_cells, take_rows
+from ..errors import DataError, SettingError, quoted
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
-from ..schema import Column, Kind, Name, Schema
+from ..schema import Column, Kind, Level, Name, Schema
 from ..stats import Statistic
 from ..table import NewColumn, Table, make_sparse, make_table, read_table
 from ..table.cells import holds_value
+from ..table.types import Cells
 from ..table.writing import FRAMES
-from .cells import check_fillable, read_count, values_of
 from .recorded import ByBlock, draw_cells, recorded
 
 SCALARS = (str, bool, int, float, np.generic)
@@ -226,3 +226,50 @@ def sample(
         rows = np.zeros(part.stop - part.start, dtype=np.intp)
         codes = np.full(len(rows), known) if posterior is None else draw_codes(posterior, rng, rows)
         yield draw_cells(model, [take_rows(block, rows) for block in given], codes, rng, recorded), codes
+
+
+def read_count(value: object, name: str) -> int:
+    """Return a whole number of at least 1; SettingError otherwise."""
+    if not is_whole(value, 1):
+        raise SettingError(f"{name}={value!r} must be a whole number of at least 1. Next: give one.")
+    return int(value)
+
+
+def check_fillable(
+    fitted: Fitted, rows: Rows, model: JointModel, verb: str, empty: Sequence[int], *, new: bool = False
+) -> None:
+    """Raise DataError naming columns with holes that no density could fill, those without a value (`empty`) among them.
+
+    In `new` rows categories may stay missing of which no level is known: a released model has let go of rare ones.
+    """
+    names = fitted.schema.names
+    for block, part, density in zip(fitted.blocks, rows, model.density.blocks, strict=True):
+        mask = missing_cells(part)
+        if mask is None or not mask.any():
+            continue
+        holes = np.asarray(mask.any(axis=0))
+        if not (density.can_condition if verb == "condition" else density.can_sample):
+            own = [names[p] for p, hole in zip(block.positions, holes, strict=True) if hole]
+            raise DataError(
+                f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "
+                "Next: leave these columns complete, or give them another family."
+            )
+        never = [p for p, hole in zip(block.positions, holes, strict=True) if hole and p in empty]
+        if never and not (new and isinstance(part, tuple)):
+            own = [names[p] for p in never]
+            raise DataError(
+                f"No row learned so far has a value in {quoted(own)}, so nothing is known of what belongs there. "
+                "Next: add rows that have one (partial_fit), or leave the column out."
+            )
+
+
+def values_of(cells: Cells, kind: Kind, levels: Sequence[Level] | None) -> Cells:
+    """Return the values of cells: truth values in a column of those, levels for codes (None for −1), or numbers."""
+    if levels is None:
+        return cells > 0.5 if kind is Kind.BOOLEAN else np.asarray(cells, dtype=np.float64)
+    found = [levels[int(code)] if code >= 0 else None for code in cells]
+    if None not in found and not kind.is_label and not any(isinstance(level, str) for level in levels):
+        return np.array(found, dtype=bool if kind is Kind.BOOLEAN else None)
+    values = np.empty(len(found), dtype=object)
+    values[:] = found
+    return values

@@ -14,7 +14,7 @@ from ..estimate import Block
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
 from ..stats.rows import level_keys
-from .judge_columns import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
+from .held_out import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
 from .leave_one_out import taken
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells

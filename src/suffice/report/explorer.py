@@ -17,8 +17,7 @@ from ..export.program import Code, Dense, Pairs, Program, Projected, TreeSums
 from ..fitted import Fitted
 from ..plots._model import Model
 from ..plots._view import View
-from ..questions.information import HERMITE_BELOW, HERMITE_WEIGHT
-from ..questions.information_gain import outcomes_of_nothing
+from ..questions.information_gain import HERMITE_BELOW, HERMITE_WEIGHT, outcomes_of_nothing
 from ..questions.sets import set_limits
 from ..schema import Level
 from ..table import read_table, recode

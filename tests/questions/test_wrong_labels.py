@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from suffice.questions import label_noise
-from suffice.questions.label_noise import Channel, find_channel, flag, sharpened, true_posterior
+from suffice.questions import suspect_labels
+from suffice.questions.suspect_labels import Channel, find_channel, flag, sharpened, true_posterior
 
 
 def three_classes(n: int, channel: np.ndarray, seed: int, distance: float = 3.0):
@@ -77,7 +77,7 @@ def test_em_ends_where_no_other_channel_is_likelier(monkeypatch) -> None:
         "STEPS": 5000,
     }
     for name, value in exact.items():
-        monkeypatch.setattr(label_noise, name, value)
+        monkeypatch.setattr(suspect_labels, name, value)
     rng = np.random.default_rng(3)
     score = 3.0 * rng.standard_normal(400)
     log_p = log_softmax(np.stack([score, -score], axis=1), axis=1)
@@ -135,7 +135,7 @@ def test_of_many_rows_some_stand_for_all(monkeypatch) -> None:
     """5,000 rows of 30,000: three standard errors of a rate of 0.05 among 1,667 rows of a class are 0.016."""
     log_p, _, label = three_classes(30_000, UNIFORM, 7)
     whole = find_channel(log_p, label, np.ones(30_000))
-    monkeypatch.setattr(label_noise, "MOST_ROWS", 5_000)
+    monkeypatch.setattr(suspect_labels, "MOST_ROWS", 5_000)
     thinned = find_channel(log_p, label, np.ones(30_000))
     assert_allclose(thinned.confusion, whole.confusion, atol=0.016)
     order = np.random.default_rng(7).permutation(30_000)
