@@ -20,10 +20,9 @@ from .estimate.families import GaussianFamily
 from .estimate.shares import frozen_priors, ordered_priors
 from .joint import JointModel
 from .kept_rows import KeptRows
-from .leave_one_out import Learned, leave_one_out, refits_needed
+from .leave_one_out import Learned, leave_groups_out, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
-from .leave_one_out.groups import leave_groups_out
 from .released import Provenance
 from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic

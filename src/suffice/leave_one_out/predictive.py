@@ -20,7 +20,7 @@ from ..estimate.families import GaussianFamily
 from ..estimate.priors import NormalInverseWishart
 from ..stats import GaussianStats
 from ..stats.pooling import divisors
-from .downdate import EMPTY, LEAST_KEPT, Flags
+from .downdate import EMPTY, LEAST_KEPT, Flags, squares_under
 
 ROOM = 4.0  # how far above the point where an estimate is repaired what a row leaves must be
 
@@ -260,11 +260,8 @@ def _submatrix(scale: Array, used: list[int]) -> Array:
 
 def _scores(matrix: Array, apart: Array, inflation: Array, df: Array, members: Sequence[int]) -> list[Array]:
     """Return log t (b,) of each of some classes: scale matrices (b, p, p), distances (b, m, p), ν (b,)."""
-    p = matrix.shape[1]
-    lower = np.linalg.cholesky(matrix)
-    log_det = 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
-    squares = (np.linalg.solve(lower, apart.transpose(0, 2, 1)) ** 2).sum(axis=1)
-    safe = np.where(df > 0, df, 1.0)
+    p, safe = matrix.shape[1], np.where(df > 0, df, 1.0)
+    squares, log_det, _ = squares_under(matrix, apart)
     found = []
     for i, c in enumerate(members):
         wide = inflation[:, c]
