@@ -22,7 +22,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # ROW_n holds all units up to row n.
 
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
-ROW_0 |= {"_spaces", "progress", "kernels"}
+ROW_0 |= {"progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
 ROW_5 = ROW_1 | {
     "densities",
@@ -50,7 +50,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_foreign": set(),
     "_locks": set(),
     "progress": set(),
-    "_spaces": set(),
     "_files": {"_locks"},
     "_memory": {"errors"},
     "kernels": {"errors", "_arrays"},

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from ._arrays import Codes, np
 from ._derived import shared
-from ._dialect import Dialect
-from ._spaces import skeleton, trimmed
+from ._dialect import Dialect, skeleton, trimmed
 from .densities import Rows
 from .errors import UnseenLevelWarning, quoted
 from .estimate import Block

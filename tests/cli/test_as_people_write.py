@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from suffice import NaiveBayes, load
 from suffice.cli.files import read_file
 from suffice.engines import Reading, Remark, open_source
-from suffice.engines.amounts import strip_units
 from suffice.engines.calendar import Facts, as_dates, days, moments, part
+from suffice.engines.cells import strip_units
 from suffice.errors import SourceError
 
 LOOSE = settings(

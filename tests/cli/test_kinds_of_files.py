@@ -19,7 +19,7 @@ from suffice import NaiveBayes, load
 from suffice.cli.files import read_file
 from suffice.datasets import penguins_path
 from suffice.engines import Reading, Remark, open_source
-from suffice.engines.workbooks import header_place
+from suffice.engines.csv_text import header_place
 from suffice.errors import SourceError
 
 

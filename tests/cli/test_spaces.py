@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from suffice import NaiveBayes, load
-from suffice._spaces import SPACES, skeleton, trimmed, trimmed_names
+from suffice._dialect import SPACES, skeleton, trimmed, trimmed_names
 from suffice.cli.files import read_file
 from suffice.engines import Reading, Remark, open_source
 from suffice.files.settings import describe

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from suffice import NaiveBayes
-from suffice.engines.parts import checked, claims_too_much
+from suffice.engines.files import checked, claims_too_much
 from suffice.engines.sealing import new_key, sealed, unsealed
 from suffice.errors import SourceError
 

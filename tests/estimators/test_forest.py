@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from suffice import GenerativeForest, load
 from suffice.automatic.forest_fitted import ForestRows, ForestStats
-from suffice.engines import parts
+from suffice.engines import sources
 from suffice.errors import DataError, SettingError
 from suffice.testing import models
 from suffice.testing.laws import check_laws
@@ -178,8 +178,8 @@ def test_saved_models_answer_with_every_bit(model, table, tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @KEPT
 def test_a_file_in_parts_is_its_rows_at_once(table, tmp_path, monkeypatch, keep_rows, kind):
-    monkeypatch.setattr(parts, "FEWEST_ROWS", 70)
-    monkeypatch.setattr(parts, "MOST_ROWS", 70)
+    monkeypatch.setattr(sources, "FEWEST_ROWS", 70)
+    monkeypatch.setattr(sources, "MOST_ROWS", 70)
     X, y = table
     whole, path = pa.Table.from_pandas(X.assign(kind=y), preserve_index=False), tmp_path / f"t.{kind}"
     if kind == "csv":

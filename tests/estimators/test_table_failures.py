@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
-from suffice.engines import parts
+from suffice.engines import sources
 from suffice.errors import SourceError
 
 COLUMNS = ["x", "word"]
@@ -20,8 +20,8 @@ COLUMNS = ["x", "word"]
 @pytest.fixture
 def folder(rng, tmp_path, monkeypatch):
     """Three files; a class and a word come in the last one only."""
-    monkeypatch.setattr(parts, "FEWEST_ROWS", 50)
-    monkeypatch.setattr(parts, "MOST_ROWS", 50)
+    monkeypatch.setattr(sources, "FEWEST_ROWS", 50)
+    monkeypatch.setattr(sources, "MOST_ROWS", 50)
     path = tmp_path / "data"
     path.mkdir()
     for number in range(3):

@@ -12,7 +12,7 @@ import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.densities import Product
-from suffice.engines import files, parts
+from suffice.engines import files, sources
 from suffice.errors import DataError, SettingError, SourceError
 from suffice.estimate.families import GaussianFamily
 
@@ -42,8 +42,8 @@ def path(table, tmp_path):
 @pytest.fixture
 def small(monkeypatch):
     """Batches of a hundred rows."""
-    monkeypatch.setattr(parts, "FEWEST_ROWS", 100)
-    monkeypatch.setattr(parts, "MOST_ROWS", 100)
+    monkeypatch.setattr(sources, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(sources, "MOST_ROWS", 100)
 
 
 def assert_same(model, other, rows, atol=1e-12):
@@ -81,7 +81,7 @@ def test_equals_fit_on_the_whole_table(model, columns, table, path, small):
     assert [str(note) for note in model.notes_] == [str(note) for note in fitted.notes_]
 
 
-def sources(table, path):
+def all_sources(table, path):
     folder = path.parent / "folder"
     for name in ("ash", "elm", "oak"):
         (folder / f"kind={name}").mkdir(parents=True)
@@ -109,7 +109,7 @@ def sources(table, path):
 def test_every_source_gives_the_same_model(table, path, small):
     columns = [*NUMBERS, "colour", "wet"]
     expected = NaiveBayes().fit(table.select(columns), table["kind"])
-    for _, source in sources(table, path):
+    for _, source in all_sources(table, path):
         model = NaiveBayes().fit_table(source, "kind", columns=columns)
         assert_same(model, expected, table.select(columns))
 

@@ -184,7 +184,7 @@ def check_readable(path: Path) -> None:
 def _read_parquet(path: Path) -> Table:
     import pyarrow.parquet as pq
 
-    from ..engines.parts import checked, claims_too_much
+    from ..engines.files import checked, claims_too_much
 
     with pq.ParquetFile(path) as file:
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
@@ -197,7 +197,7 @@ def _read_parquet(path: Path) -> Table:
 def _read_ipc(path: Path) -> Table:
     import pyarrow as pa
 
-    from ..engines.parts import arrow_reader, checked, claims_too_much
+    from ..engines.files import arrow_reader, checked, claims_too_much
 
     with pa.OSFile(str(path)) as source:
         table: Table = arrow_reader(source).read_all()

@@ -6,21 +6,19 @@ The kernel (a pyarrow table → a state that merges) comes from outside: an engi
 from __future__ import annotations
 
 from .._dialect import Remark as Remark
-from .arrow import as_written as as_written, check_names as check_names
-from .csv_remarks import of_spaces as of_spaces
+from .arrow import Spaces as Spaces, as_written as as_written, check_names as check_names
+from .csv_inference import of_spaces as of_spaces
 from .csv_table import CsvTable as CsvTable, Reading as Reading
 from .csv_text import remark as remark
 from .local import (
     Fold as Fold,
     Kernel as Kernel,
+    LabelledRows as LabelledRows,
     Progress as Progress,
     State as State,
     Watcher as Watcher,
     answer as answer,
     learn as learn,
 )
-from .opening import engine_of as engine_of, open_source as open_source
-from .rows import LabelledRows as LabelledRows
-from .sources import Source as Source
-from .spaces import Spaces as Spaces
+from .sources import Source as Source, engine_of as engine_of, open_source as open_source
 from .writing import answers_table as answers_table, write_tables as write_tables

@@ -1,105 +1,26 @@
-"""What is used of pyarrow's tables, columns and types, for a type checker: pyarrow comes without types of its own.
-
-And what is asked of columns in several places.
-"""
-
-# ruff: noqa: D102 - the names are those of pyarrow
+"""What is asked of pyarrow's tables and columns in several places, and spaces around texts taken away and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, Self
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .._arrays import NDArray, np
-from ..errors import SourceError
+from .._arrays import np
+from .._dialect import SPACES, trimmed_names
+from ..errors import SourceError, quoted
 
+# pyarrow comes without types: these names are for readers, and for a type checker anything.
+DataType: TypeAlias = pa.DataType
+Field: TypeAlias = pa.Field
+Schema: TypeAlias = pa.Schema
+Column: TypeAlias = pa.Array  # or a chunked one
+Rows: TypeAlias = pa.RecordBatch  # or a table
+Table: TypeAlias = pa.Table
 AS_WRITTEN = "\0"  # in front of the name of a column that is asked for so; no name begins with it: `check_names`
-
-
-class DataType(Protocol):
-    """The type of a column."""
-
-    value_type: DataType  # of a dictionary or list
-
-
-class Field(Protocol):
-    """The name and the type of a column."""
-
-    name: str
-    type: DataType
-
-
-class Schema(Protocol):
-    """The fields of a table."""
-
-    names: list[str]
-
-    def field(self, name: str) -> Field: ...
-    def get_field_index(self, name: str) -> int: ...
-    def append(self, field: Field) -> Schema: ...
-    def __iter__(self) -> Iterator[Field]: ...
-    def __len__(self) -> int: ...
-
-
-class Scalar(Protocol):
-    """A cell."""
-
-    def as_py(self) -> Any: ...
-
-
-class Column(Protocol):
-    """The cells of a column: an array, or several of them."""
-
-    type: DataType
-    null_count: int
-
-    def cast(self, target_type: DataType, safe: bool = True) -> Self: ...
-    def drop_null(self) -> Self: ...
-    def filter(self, mask: Column) -> Self: ...
-    def slice(self, offset: int, length: int | None = None) -> Self: ...
-    def take(self, indices: Sequence[int] | NDArray[np.generic]) -> Self: ...
-    def to_numpy(self) -> NDArray[Any]: ...
-    def to_pylist(self) -> list[Any]: ...
-    def unique(self) -> Column: ...
-    def value_counts(self) -> Column: ...
-    def __getitem__(self, place: int) -> Scalar: ...
-    def __len__(self) -> int: ...
-
-
-class Rows(Protocol):
-    """A record batch or a table."""
-
-    columns: list[Column]
-    nbytes: int
-    num_rows: int
-    schema: Schema
-
-    def column(self, name: str) -> Column: ...
-    def filter(self, mask: Column) -> Self: ...
-    def select(self, columns: Sequence[str]) -> Self: ...
-    def slice(self, offset: int, length: int | None = None) -> Self: ...
-    def to_pylist(self) -> list[dict[str, Any]]: ...
-    def validate(self, *, full: bool) -> None: ...
-
-
-class Table(Rows, Protocol):
-    """A table."""
-
-    column_names: list[str]
-    num_columns: int
-
-    def add_column(self, place: int, name: str, column: Column) -> Table: ...
-    def append_column(self, name: str, column: Column) -> Table: ...
-    def drop_columns(self, columns: str | Iterable[str]) -> Table: ...
-    def drop_null(self) -> Table: ...
-    def rename_columns(self, names: list[str]) -> Table: ...
-    def set_column(self, place: int, name: str, column: Column) -> Table: ...
-    def take(self, indices: Sequence[int] | NDArray[np.generic]) -> Table: ...
-    def to_batches(self) -> list[Rows]: ...
-    def __getitem__(self, name: str) -> Column: ...
 
 
 def is_number(kind: DataType) -> bool:
@@ -119,8 +40,7 @@ def decoded(column: Column) -> Column:
 
 def missing(column: Column) -> Column:
     """Return which cells are null or NaN."""
-    found: Column = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
-    return found
+    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
 
 
 def how_many(truths: Column) -> int:
@@ -132,8 +52,7 @@ def together(tables: Sequence[Table]) -> Table:
     """Return the rows of tables of the same columns; where their types differ, dictionaries are written out."""
     if any(table.schema != tables[0].schema for table in tables):
         tables = [pa.table(list(map(decoded, own.columns)), names=own.column_names) for own in tables]
-    whole: Table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-    return whole
+    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
 
 
 def as_written(name: str) -> str:
@@ -146,3 +65,80 @@ def check_names(where: str, names: Iterable[str]) -> None:
     for name in names:
         if name.startswith(AS_WRITTEN):
             raise SourceError.begins_with_nul(where, name)
+
+
+class Spaces:
+    """How many cells of each column, and which names, had spaces around them; a copy in another process counts alone.
+
+    `cells` counts cells by the name of their column, `names` are those of columns. Parts of a table may be read again,
+    and by many threads: those that `read` tells of count once.
+    """
+
+    def __init__(self) -> None:
+        self.cells: Counter[str] = Counter()
+        self.names: list[str] = []
+        self._parts: dict[str, Counter[str]] = {}
+
+    def __reduce__(self) -> tuple[type[Spaces], tuple[()]]:
+        return Spaces, ()
+
+    def trim(self, cells: Column, name: str) -> Column:
+        """Return cells of any type, texts without the spaces around them."""
+        kept = trim(cells)
+        if kept is not cells:
+            self.cells[name] += how_many(pc.not_equal(decoded(kept), decoded(cells)))
+        return kept
+
+    def read(self, part: str, spaces: Spaces) -> None:
+        """Take in what was found in a whole part."""
+        self._parts[part] = spaces.cells
+
+    def trim_names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return names of columns without the spaces around them, as far as they stay apart."""
+        short = trimmed_names(names)
+        self.names += [own for own, name in zip(short, names, strict=True) if own != name and own not in self.names]
+        return short
+
+    def trim_table(self, table: Table, as_is: Callable[[str], bool]) -> Table:
+        """Return a table, its names and texts without the spaces around them; columns that are `as_is` stay so."""
+        names = self.trim_names(table.column_names)
+        pairs = zip(table.columns, names, strict=True)
+        return pa.table([cells if as_is(name) else self.trim(cells, name) for cells, name in pairs], names=list(names))
+
+    def __str__(self) -> str:
+        """Return what was taken away, "" for nothing."""
+        total = +sum([*self._parts.values()], self.cells)
+        cells = (f"{name!r} ({times:,} cell{'' if times == 1 else 's'})" for name, times in sorted(total.items()))
+        parts = [f"in {', '.join(cells)}"] if total else []
+        if self.names:
+            parts.append(f"in the name{'' if len(self.names) == 1 else 's'} of {quoted(self.names)}")
+        return f"spaces around texts were taken away {' and '.join(parts)}" if parts else ""
+
+
+def trim(cells: Column) -> Column:
+    """Return cells of any type, texts without the spaces around them; the same object where there are none."""
+    kind, chunks = cells.type, cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
+    if pa.types.is_dictionary(kind) and is_text(kind.value_type):
+        if all(trim(chunk.dictionary) is chunk.dictionary for chunk in chunks):
+            return cells
+        # Texts that become alike have one code.
+        coded = [pc.dictionary_encode(trim(chunk.dictionary.take(chunk.indices))) for chunk in chunks]
+        again = pa.chunked_array(coded).cast(pa.dictionary(pa.int32(), kind.value_type))
+        return again if isinstance(cells, pa.ChunkedArray) else again.combine_chunks()
+    if not is_text(kind) or not any(map(_may_have_spaces, chunks)):
+        return cells
+    short = pc.utf8_trim(cells, characters=SPACES)
+    return cells if _bytes(short) == _bytes(cells) else short
+
+
+def _may_have_spaces(cells: Column) -> bool:
+    """Return whether some byte of these texts is no printed sign of ASCII: looking takes a tenth of trimming."""
+    letters = cells.buffers()[2]
+    if letters is None or not letters.size:
+        return False
+    values = np.frombuffer(letters, np.uint8)
+    return bool(values.min() <= ord(" ") or values.max() >= 0x7F)
+
+
+def _bytes(cells: Column) -> int:
+    return int(pc.sum(pc.binary_length(cells)).as_py() or 0)

@@ -6,6 +6,8 @@ Notations: "iso" (2026-04-03, 2026/4/3, also with a time of day, or a time alone
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,21 +22,23 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 _NAME = r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
 _NAME += r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\.?"
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d{1,9})?))? ?(?P<half>(?i:[ap]\.?m\.?))?"
-_TIME = rf"(?:(?:T|,? +){_CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?$"
+_TIME = rf"(?:(?:T|,? +){_CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?"
 _YEAR, _LONG, _NUMBER = r"(?P<year>\d{4}|\d{2})", r"(?P<year>\d{4})", r"\d{1,2}"
 PATTERNS = {
-    ISO: (rf"^{_LONG}[-/.](?P<month>{_NUMBER})[-/.](?P<day>{_NUMBER}){_TIME}",),
+    ISO: (rf"{_LONG}[-/.](?P<month>{_NUMBER})[-/.](?P<day>{_NUMBER}){_TIME}", _CLOCK),
     DAY_FIRST: (
-        rf"^(?P<day>{_NUMBER})[/-](?P<month>{_NUMBER})[/-]{_YEAR}{_TIME}",
-        rf"^(?P<day>{_NUMBER})\.(?P<month>{_NUMBER})\.{_LONG}{_TIME}",
-        rf"^(?P<day>\d{{2}})\.(?P<month>\d{{2}})\.(?P<year>\d{{2}}){_TIME}",
+        rf"(?P<day>{_NUMBER})[/-](?P<month>{_NUMBER})[/-]{_YEAR}{_TIME}",
+        rf"(?P<day>{_NUMBER})\.(?P<month>{_NUMBER})\.{_LONG}{_TIME}",
+        rf"(?P<day>\d{{2}})\.(?P<month>\d{{2}})\.(?P<year>\d{{2}}){_TIME}",
     ),
-    MONTH_FIRST: (rf"^(?P<month>{_NUMBER})[/-](?P<day>{_NUMBER})[/-]{_YEAR}{_TIME}",),
+    MONTH_FIRST: (rf"(?P<month>{_NUMBER})[/-](?P<day>{_NUMBER})[/-]{_YEAR}{_TIME}",),
     NAMED: (
-        rf"^(?:[A-Za-z]{{3,9}},? )?(?P<day>{_NUMBER})(?:st|nd|rd|th)?\.?[ -]{_NAME}[ -]{_YEAR}{_TIME}",
-        rf"^(?:[A-Za-z]{{3,9}},? )?{_NAME} (?P<day>{_NUMBER})(?:st|nd|rd|th)?,? {_LONG}{_TIME}",
+        rf"(?:[A-Za-z]{{3,9}},? )?(?P<day>{_NUMBER})(?:st|nd|rd|th)?\.?[ -]{_NAME}[ -]{_YEAR}{_TIME}",
+        rf"(?:[A-Za-z]{{3,9}},? )?{_NAME} (?P<day>{_NUMBER})(?:st|nd|rd|th)?,? {_LONG}{_TIME}",
     ),
 }
+AS_PROGRAMS_WRITE = r"^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?)?$"  # which Arrow parses, and fast
+FIRST = 256  # cells looked at before all of them
 
 
 def moments(cells: Column, notation: str) -> Column | None:
@@ -42,64 +46,44 @@ def moments(cells: Column, notation: str) -> Column | None:
 
     A time of day alone is one of 1970-01-01; time zones are left out.
     """
+    if len(cells) > FIRST and moments(cells.slice(0, FIRST), notation) is None:
+        return None
     cells = pc.utf8_trim_whitespace(cells)
-    found = pa.nulls(len(cells), pa.timestamp("us"))
-    for pattern in (*PATTERNS[notation], *((rf"^{_CLOCK}$",) if notation == ISO else ())):
-        part = pc.extract_regex(cells, pattern=pattern)
-        if part.null_count < len(part):
-            own = _assembled(part, pattern)
-            if own is None:
-                return None
-            found = pc.coalesce(found, own)
-    return found if found.null_count == cells.null_count else None
+    if notation == ISO and pc.all(pc.match_substring_regex(cells, AS_PROGRAMS_WRITE)).as_py():
+        try:
+            return cells.cast(pa.timestamp("us"))
+        except pa.ArrowInvalid:
+            return None
+    coded = cells.dictionary_encode()
+    stamps = []
+    for text in coded.dictionary.to_pylist():
+        stamp = _moment(text, notation)
+        if stamp is None:
+            return None
+        stamps.append(stamp)
+    return pa.array(stamps, pa.timestamp("us")).take(coded.indices)
 
 
-def _assembled(part: pa.StructArray, pattern: str) -> Column | None:
-    """Return timestamps of the parts of dates; None if the calendar has no such day."""
-
-    def field(name: str, default: str) -> Column:
-        own: Column
-        if f"?P<{name}>" not in pattern:
-            own = pc.if_else(pc.is_valid(part), pa.scalar(default), pa.scalar(None, pa.string()))
-        else:
-            found = pc.struct_field(part, name)
-            own = pc.if_else(pc.equal(found, ""), pa.scalar(default), found)
-        return own
-
-    def two(cells: Column) -> Column:
-        padded: Column = pc.utf8_lpad(cells, 2, "0")
-        return padded
-
-    year = field("year", "1970")
-    century = pc.if_else(pc.less(year, "69"), pa.scalar("20"), pa.scalar("19"))
-    year = pc.if_else(pc.equal(pc.utf8_length(year), 2), pc.binary_join_element_wise(century, year, ""), year)
-    month = field("month", "1")
-    if "?P<name>" in pattern:
-        place = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(field("name", "")), 0, 3), value_set=pa.array(MONTHS))
-        month = pc.add(place, 1).cast(pa.string())
-    half = pc.utf8_lower(pc.utf8_slice_codeunits(field("half", "-"), 0, 1))
-    hour = field("hour", "0").cast(pa.int64())
-    wrong = pc.and_(pc.not_equal(half, "-"), pc.or_(pc.equal(hour, 0), pc.greater(hour, 12)))
-    hour = pc.if_else(pc.and_(pc.equal(half, "p"), pc.less(hour, 12)), pc.add(hour, 12), hour)
-    hour = pc.if_else(pc.and_(pc.equal(half, "a"), pc.equal(hour, 12)), pa.scalar(0, pa.int64()), hour)
-    date = pc.binary_join_element_wise(year, two(month), two(field("day", "1")), "-")
-    second = pc.utf8_slice_codeunits(pc.utf8_rpad(_with_point(field("second", "00")), 9, "0"), 0, 9)
-    time = pc.binary_join_element_wise(two(hour.cast(pa.string())), field("minute", "00"), second, ":")
-    if pc.any(wrong).as_py():
+def _moment(text: str, notation: str) -> dt.datetime | None:
+    """Return the moment that a text names; None if it is none, or no day of the calendar."""
+    found = next(filter(None, (re.fullmatch(pattern, text, re.ASCII) for pattern in PATTERNS[notation])), None)
+    if found is None:
         return None
+    part = {"year": None, "month": None, "day": None, "name": None} | found.groupdict()
+    year = part["year"] or "1970"
+    if len(year) == 2:
+        year = f"{20 if year < '69' else 19}{year}"
+    month = MONTHS.index(part["name"][:3].lower()) + 1 if part["name"] else int(part["month"] or 1)
+    hour, half = int(part["hour"] or 0), (part["half"] or "")[:1].lower()
+    if half and not 1 <= hour <= 12:
+        return None
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    second, _, fraction = (part["second"] or "0").partition(".")
+    clock = hour, int(part["minute"] or 0), int(second), int(fraction[:6].ljust(6, "0"))
     try:
-        stamps: Column = pc.binary_join_element_wise(date, time, " ").cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
+        return dt.datetime(int(year), month, int(part["day"] or 1), *clock)
+    except ValueError:
         return None
-    return stamps
-
-
-def _with_point(seconds: Column) -> Column:
-    """Return seconds with a decimal point: 05 as 05., so that digits can be added."""
-    found: Column = pc.if_else(
-        pc.match_substring(seconds, "."), seconds, pc.binary_join_element_wise(seconds, pa.scalar(""), ".")
-    )
-    return found
 
 
 @dataclass(frozen=True)

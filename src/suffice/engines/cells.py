@@ -1,25 +1,24 @@
 """Infer the type of CSV columns, and convert their cells.
 
-Dates are found here, and become days in `csv_dates`.
-
 Every cell is read as text. `ColumnSniffer` looks at all cells of a column before one is converted, batch by batch, and
-keeps a few facts only, so that a file of any size is read alike; `convert` then turns a batch into values.
+keeps a few facts only, so that a file of any size is read alike; `convert` then turns a batch into values. Numbers may
+be amounts of money, percentages, or negative in parentheses; dates become days in `calendar`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._dialect import MARKS
 from .._files import MISSING_TOKENS
-from .amounts import PERCENT, common_unit, strip_units
 from .arrow import Column, DataType, how_many, is_number
-from .calendar import NOTATIONS, Facts, moments
+from .calendar import FIRST, NOTATIONS, Facts, moments
 
 FEWEST_NUMBERS = 10  # different ones, in a column whose single other text then means a missing cell
 MOST_ODD = 20  # different texts of a column remembered while it may still hold truth values
@@ -47,7 +46,54 @@ WHOLE: DataType = pa.int64()
 REAL: DataType = pa.float64()
 DAY: DataType = pa.date32()
 ORDER = r"^(?:1[3-9]|[23]\d)[/-]|[/-](?:1[3-9]|[23]\d)[/-]"  # dates that say whether the day comes first
-FIRST = 256  # cells looked at before all of them
+PERCENT = "%"
+# ISO 4217 codes and signs of letters; other signs are those that Unicode calls currency.
+CODES = (
+    "EUR|USD|GBP|CHF|JPY|CNY|INR|BRL|CAD|AUD|NZD|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|TRY|RUB|UAH|MXN|ARS|CLP|COP|ZAR|"
+    r"NGN|KES|EGP|SGD|HKD|TWD|KRW|THB|VND|IDR|MYR|PHP|ILS|AED|SAR|kr\.?|Kč|zł|Ft|lei|лв\.?|руб\.?|Rs\.?|Fr\.|"
+    r"(?:US|CA|AU|NZ|HK|R|C|A|S)\$"
+)
+SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "INR": "₹", "CA$": "C$", "CAD": "C$", "AU$": "A$", "AUD": "A$"}
+_GAP = f"[{SPACES}]*"
+_UNIT = rf"(?:{CODES}|\p{{Sc}}|%)"
+AMOUNT = (
+    rf"^(?P<open>\()?{_GAP}(?P<first>[+-])?{_GAP}(?P<front>{_UNIT})?{_GAP}(?P<second>[+-])?(?P<inner>\()?{_GAP}"
+    rf"(?P<body>[\d.,][\d.,{SPACES}{APOSTROPHES}]*?){_GAP}(?P<back>{_UNIT})?{_GAP}"
+    r"(?P<close>\))?$"
+)
+
+
+class Amounts(NamedTuple):
+    """Cells without what stands around their numbers.
+
+    `bare` are texts, those that are no amounts as they were; `unit` a currency or %, "" where there is none; `negated`
+    whether parentheses stood for a minus sign.
+    """
+
+    bare: Column
+    unit: Column
+    negated: Column
+
+
+def strip_units(cells: Column) -> Amounts:
+    """Return text cells without currencies, percent signs and parentheses; they are trimmed, minus signs are plain."""
+    found = pc.extract_regex(cells, pattern=AMOUNT)
+    names = ("open", "first", "front", "second", "inner", "back", "close")
+    part = {name: pc.struct_field(found, name) for name in names}
+    has = {name: pc.not_equal(own, "") for name, own in part.items()}
+    opened, signed = pc.xor(has["open"], has["inner"]), pc.or_(has["first"], has["second"])
+    some = pc.or_(pc.or_(has["front"], has["back"]), opened)
+    right = pc.and_(pc.equal(opened, has["close"]), some)
+    for one, other in (("open", "inner"), ("first", "second"), ("front", "back")):
+        right = pc.and_not(right, pc.and_(has[one], has[other]))
+    right = pc.fill_null(pc.and_not(right, pc.and_(signed, opened)), False)
+    minus = pc.or_(pc.or_(pc.equal(part["first"], "-"), pc.equal(part["second"], "-")), opened)
+    sign = pc.if_else(minus, pa.scalar("-"), pa.scalar(""))
+    bare = pc.if_else(right, pc.binary_join_element_wise(sign, pc.struct_field(found, "body"), ""), cells)
+    unit = pc.if_else(right, pc.binary_join_element_wise(part["front"], part["back"], ""), pa.scalar(""))
+    for other, name in SAME.items():
+        unit = pc.if_else(pc.equal(unit, other), pa.scalar(name), unit)
+    return Amounts(bare, pc.fill_null(unit, ""), pc.fill_null(pc.and_(right, opened), False))
 
 
 @dataclass(slots=True)
@@ -104,8 +150,7 @@ class ColumnSniffer:
         """
         count = len(values) - values.null_count
         if not count:
-            nothing: Column = pa.nulls(len(values), WHOLE)
-            return nothing
+            return pa.nulls(len(values), WHOLE)
         numbers = _cast(values, WHOLE) if self.whole else None
         if numbers is None:
             numbers = _cast(values, REAL)
@@ -155,7 +200,6 @@ class ColumnSniffer:
         if len(found) and not self.settled:
             bare = tidy.filter(number)
             self._find_marks(bare, point.filter(number), comma.filter(number))
-            self._find_fraction(bare)
             self._count(found)
 
     def _find_units(self, found: Column, unit: Column, negated: Column) -> None:
@@ -171,11 +215,9 @@ class ColumnSniffer:
         either = found.filter(pc.and_(point, comma))
         self.dots = self.dots or _first(either.filter(pc.match_substring(either, ".")))
         self.commas = self.commas or _first(either.filter(pc.match_substring(either, ",")))
-        self.grouped |= bool(pc.any(pc.match_substring_regex(_tidy(found), f"[{SPACES}{APOSTROPHES}]")).as_py())
+        self.grouped |= bool(pc.any(pc.match_substring_regex(found, f"[{SPACES}{APOSTROPHES}]")).as_py())
         self.pointed |= bool(pc.any(pc.match_substring(found, ".")).as_py())
         self.commaed |= bool(pc.any(pc.match_substring(found, ",")).as_py())
-
-    def _find_fraction(self, found: Column) -> None:
         for mark in MARKS:
             numbers = _numbers(found, mark, REAL)
             odd = pc.fill_null(pc.not_equal(pc.floor(numbers), numbers), False)
@@ -198,8 +240,7 @@ class ColumnSniffer:
         """Take in texts that are dates in some notation, if all before them were."""
         found: dict[str, Facts] = {}
         for notation in self.notations or NOTATIONS:
-            first = moments(cells.slice(0, FIRST), notation)
-            stamps = None if first is None else moments(cells, notation)
+            stamps = moments(cells, notation)
             if stamps is not None:
                 facts = Facts.of(stamps)
                 found[notation] = facts.merge(self.notations[notation]) if self.notations else facts
@@ -218,54 +259,37 @@ class ColumnSniffer:
     def merge(self, other: ColumnSniffer) -> ColumnSniffer:
         """Return what is known of the cells of both."""
         one, two = self, other
-        odd = {text: one.odd.get(text, 0) + two.odd.get(text, 0) for text in {**one.odd, **two.odd}}
-        both_dates = (one.dates or not one.cells) and (two.dates or not two.cells)
-        notations = {**one.notations, **two.notations}
+        # Of texts and truths, what either has seen.
+        total = ColumnSniffer(**{own.name: getattr(one, own.name) or getattr(two, own.name) for own in fields(self)})
+        total.cells, total.whole = one.cells + two.cells, one.whole and two.whole
+        total.numbers, total.units = one.numbers | two.numbers, {**two.units, **one.units}
+        total.odd = {text: one.odd.get(text, 0) + two.odd.get(text, 0) for text in {**one.odd, **two.odd}}
+        total.dates = (one.dates or not one.cells) and (two.dates or not two.cells)
+        total.notations = {**one.notations, **two.notations}
         if one.has_dates and two.has_dates:
             both = [own for own in one.notations if own in two.notations]
-            notations = {own: one.notations[own].merge(two.notations[own]) for own in both}
-            odd = dict(list(odd.items())[:1])
-        return ColumnSniffer(
-            cells=one.cells + two.cells,
-            whole=one.whole and two.whole,
-            point=one.point or two.point,
-            comma=one.comma or two.comma,
-            dots=one.dots or two.dots,
-            commas=one.commas or two.commas,
-            fraction=one.fraction or two.fraction,
-            grouped=one.grouped or two.grouped,
-            pointed=one.pointed or two.pointed,
-            commaed=one.commaed or two.commaed,
-            dates=both_dates,
-            notations=notations,
-            negated=one.negated or two.negated,
-            units={**two.units, **one.units},
-            settled=one.settled
-            or two.settled
-            or (one.has_dates != two.has_dates and bool(one.cells and two.cells))
-            or (one.has_dates and two.has_dates and not notations),
-            numbers=one.numbers | two.numbers,
-            odd=odd,
-        )
+            total.notations = {own: one.notations[own].merge(two.notations[own]) for own in both}
+            total.odd = dict(list(total.odd.items())[:1])
+            total.settled |= not both
+        elif one.has_dates or two.has_dates:
+            total.settled |= bool(one.cells and two.cells)
+        return total
 
     @property
     def has_dates(self) -> bool:
         """Whether every cell is a date or a time."""
         return self.cells > 0 and self.dates and bool(self.odd) and not self.numbers and not self.settled
 
-    def notation(self, order: str) -> str | None:
-        """Return how the dates are written; `order` decides where day and month could be in either, else None."""
-        known = list(self.notations)
-        return known[0] if len(known) == 1 else order if order in known else None
-
-    def facts(self, notation: str) -> Facts:
-        """Return what is known of the dates, read in a notation."""
-        return self.notations[notation]
-
     @property
     def unit(self) -> str | None:
-        """The unit of the numbers, "" without one; None if they are of several."""
-        return common_unit(set(self.units))
+        """The unit of the numbers, "" without one; None if they are of several.
+
+        Amounts may lack their currency; a number beside percentages could be one or not.
+        """
+        named = self.units.keys() - {""}
+        if len(named) > 1 or (PERCENT in named and "" in self.units):
+            return None
+        return next(iter(named), "")
 
     def kind(self, known: bool, missing: str | None, mixed: bool) -> DataType:
         """Return the type of the column.
@@ -308,30 +332,28 @@ def convert(cells: Column, kind: DataType, mark: str, blank: Column, odd: str | 
     UnexpectedCellError for any other that does not fit the type, which `ColumnSniffer` found from all cells.
     """
     cells = _where(cells, pc.not_equal(pc.binary_length(cells), 0))
-    if is_number(kind) and mark != ",":
-        found = _cast(cells, kind)
-        if found is not None:
-            return _known(found)
+    plain = is_number(kind) and mark != ","
+    found = _cast(cells, kind) if plain else None
+    if found is not None:
+        return _known(found)
     cells = without(cells, blank)
     if pa.types.is_string(kind):
         return cells
+    found = _cast(cells, kind) if plain else None
+    if found is not None:
+        return _known(found)
+    tidy = _tidy(cells)
     if is_number(kind):
-        found = None if mark == "," else _cast(cells, kind)
-        if found is not None:
-            return _known(found)
-        found = _numbers(cells, mark or ".", kind)
-        lost = cells.filter(pc.and_(pc.is_null(found), pc.is_valid(cells)))
-        lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
+        found = _numbers(tidy, mark or ".", kind)
     elif pa.types.is_boolean(kind):
-        words = pc.utf8_lower(_tidy(cells))
+        words = pc.utf8_lower(tidy)
         known = pc.is_in(words, value_set=pa.array(list(TRUTHS)))
         found = pc.if_else(known, pc.is_in(words, value_set=pa.array(["true", "1"])), pa.scalar(None, TRUTH))
-        lost = cells.filter(pc.and_(pc.invert(known), pc.is_valid(cells)))
-        lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
     else:
-        found, lost = pa.nulls(len(cells)), cells.filter(pc.invert(pc.is_in(_tidy(cells), value_set=blank)))
-        lost = lost.drop_null()
-    others = [text for text in (lost.unique().to_pylist() if len(lost) else []) if text != odd and text is not None]
+        found = pa.nulls(len(cells))
+    unlike = pc.and_(pc.is_valid(cells), pc.is_null(found))
+    lost = cells.filter(pc.and_not(unlike, pc.is_in(tidy, value_set=blank)))
+    others = [text for text in lost.unique().to_pylist() if text != odd]
     if others:
         raise UnexpectedCellError(others[0])
     return _known(found)
@@ -341,8 +363,7 @@ def _known(values: Column) -> Column:
     """Return values with null for NaN, so that a missing number is one thing however its file wrote it."""
     if not pa.types.is_floating(values.type) or not pc.any(pc.is_nan(values)).as_py():
         return values
-    known: Column = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    return known
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def without(cells: Column, blank: Column) -> Column:
@@ -350,19 +371,16 @@ def without(cells: Column, blank: Column) -> Column:
     return _where(cells, pc.invert(pc.is_in(cells, value_set=blank)))
 
 
-def _where(cells: pa.StringArray, valid: pa.BooleanArray) -> Column:
+def _where(cells: Column, valid: Column) -> Column:
     """Return text cells with null where `valid` is not true; the text itself is not copied if it can be shared."""
     if cells.null_count or cells.offset or valid.offset or valid.null_count:
-        kept: Column = pc.if_else(pc.fill_null(valid, False), cells, pa.scalar(None, cells.type))
-    else:
-        kept = pa.Array.from_buffers(cells.type, len(cells), [valid.buffers()[1], *cells.buffers()[1:]])
-    return kept
+        return pc.if_else(pc.fill_null(valid, False), cells, pa.scalar(None, cells.type))
+    return pa.Array.from_buffers(cells.type, len(cells), [valid.buffers()[1], *cells.buffers()[1:]])
 
 
 def blanks(declared: Sequence[str] = ()) -> Column:
     """Return the texts that mean a missing cell: the usual ones and those declared."""
-    texts: Column = pa.array(list(dict.fromkeys([*MISSING_TOKENS, *declared])), TEXT)
-    return texts
+    return pa.array(list(dict.fromkeys([*MISSING_TOKENS, *declared])), TEXT)
 
 
 def _first(cells: Column) -> str:
@@ -383,13 +401,11 @@ def _cast(cells: Column, kind: DataType) -> Column | None:
 
 
 def _tidy(cells: Column) -> Column:
-    tidy: Column = pc.replace_substring(pc.utf8_trim_whitespace(cells), MINUS, "-")
-    return tidy
+    return pc.replace_substring(pc.utf8_trim_whitespace(cells), MINUS, "-")
 
 
 def _numbers(cells: Column, mark: str, kind: DataType) -> Column:
-    """Return cells as numbers written with this decimal mark, missing where they are none."""
-    cells = _tidy(cells)
+    """Return tidy cells as numbers written with this decimal mark, missing where they are none."""
     fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
     percent = None
     if not pc.all(pc.or_(fits, pc.is_null(cells))).as_py():
@@ -398,8 +414,7 @@ def _numbers(cells: Column, mark: str, kind: DataType) -> Column:
         percent = pc.equal(unit, PERCENT)
     cells = pc.if_else(fits, cells, pa.scalar(None, cells.type))
     cells = pc.replace_substring_regex(cells, f"[{SPACES}{APOSTROPHES}{'.' if mark == ',' else ','}]", "")
-    if mark == ",":
-        cells = pc.replace_substring(cells, ",", ".")
+    cells = pc.replace_substring(cells, ",", ".")  # a mark left is the decimal mark
     if percent is not None:  # a power of ten, so that 35.7% is the float that 0.357 is
         cells = pc.if_else(percent, pc.binary_join_element_wise(cells, "e-2", ""), cells)
     return cells.cast(REAL).cast(kind)

@@ -1,6 +1,6 @@
 """The CSV reader: whole or in parts, one file or many, plain or compressed.
 
-So are workbooks and JSON lines, whose cells are made text first (`csv_text`).
+So are workbooks and JSON lines, whose cells are made text first (`workbooks`).
 
 Every cell is read as text. A first pass settles, from all cells, what each column holds and how its numbers are
 written; what comes out is converted batch by batch, or as it stands for columns that nobody counts with.
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -18,19 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._dialect import Dialect
-from .._files import MISSING_TOKENS
-from ..errors import SourceError
+from .._files import MISSING_TOKENS, format_of
+from ..errors import SourceError, quoted
 from ..schema import Schema, repeated_names
-from . import csv_remarks
-from .amounts import PERCENT
-from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Table, check_names, is_number
+from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Spaces, Table, check_names, is_number, trim
 from .calendar import added
-from .cells import ColumnSniffer, UnexpectedCellError, blanks, convert, without
-from .csv_dates import Dates
-from .csv_marks import Marks
-from .csv_problems import CsvProblem
-from .csv_text import Form, check_lines, check_regular, explained, find_form, open_text_cells
-from .spaces import Spaces, trim
+from .cells import PERCENT, ColumnSniffer, UnexpectedCellError, blanks, convert, without
+from .csv_inference import Dates, decimal_marks, of_labels, of_missing, of_numbers, of_spaces, of_units
+from .csv_text import CsvProblem, Form, check_lines, check_regular, explained, find_form, open_csv, remark
+from .workbooks import key_names, read_sheet, text_batches
 
 
 @dataclass(frozen=True)
@@ -91,20 +88,6 @@ class Reading:
         return tuple(dict.fromkeys((*known, *self.blank)))
 
 
-@dataclass
-class Meter:
-    """How much of some files is read: the bytes of those done, and the one being read."""
-
-    size: int
-    done: int = 0
-    file: IO[bytes] | None = None
-
-    def share(self) -> float:
-        """Return the share of the bytes that is read, which is some blocks ahead of the rows."""
-        here = 0 if self.file is None or self.file.closed else int(self.file.tell())
-        return min((self.done + here) / max(self.size, 1), 1.0)
-
-
 class Batch(NamedTuple):
     """Some rows of a file as text, and those columns as numbers that are such as programs write."""
 
@@ -123,26 +106,39 @@ class CsvTable:
         self._paths, self._reading = list(paths), reading
         for path in paths:
             check_regular(path)
-        self.spaces = Spaces()
-        self._forms = [self._named(find_form(path, reading.sheet)) for path in paths]
+        self._spaces = Spaces()
+        self._forms = [self._find_form(path) for path in paths]
         self.names = list(self._forms[0].names)
         self._check_names()
         self._blank = blanks(reading.declared)
         self._no_label = pa.array(["", *reading.declared], pa.string())
         self._held: list[list[Batch]] | None = [] if hold else None
-        self.looks_missing: Counter[str] = Counter()
+        self._looks_missing: Counter[str] = Counter()
         self._seen = [self._look(path, form) for path, form in zip(self._paths, self._forms, strict=True)]
         self._settle()
-        self.meter = Meter(sum(path.stat().st_size for path in paths))
+        self._sizes = [path.stat().st_size for path in paths]
+        self._done = 0  # bytes of files that are read
+        self._file: IO[bytes] | None = None  # the one being read
 
-    def _named(self, form: Form) -> Form:
-        """Return the form of a file with the names of its columns as they are to be used."""
-        names = self.spaces.trim_names(form.names) if self._reading.trim else form.names
+    def _find_form(self, path: Path) -> Form:
+        """Return how a file is written, with the names of its columns as they are to be used."""
+        kind, sheet = format_of(path), self._reading.sheet
+        if kind != "Excel" and sheet is not None:
+            raise CsvProblem(f"{str(path)!r} is no workbook, and has no sheet {sheet!r}. Next: leave out the sheet.")
+        if kind == "Excel":
+            cells, told = read_sheet(path, sheet)
+            for text in told:
+                remark(text)
+            form = Form("utf8", "", tuple(cells.column_names), held=cells)
+        elif kind == "JSON lines":
+            try:
+                form = Form("utf8", "", key_names(path))
+            except (pa.ArrowException, OSError, EOFError) as error:
+                raise explained(path, None, error) from error
+        else:
+            form = find_form(path)
+        names = self._spaces.trim_names(form.names) if self._reading.trim else form.names
         return form if names == form.names else replace(form, names=names, stored=form.names)
-
-    def _trimmed(self, batch: Rows, name: str) -> Column:
-        """Return the cells of a column as text, without the spaces around them where they are not wanted."""
-        return trim(batch.column(name)) if self._reading.trim else batch.column(name)
 
     def _check_names(self) -> None:
         first = self._forms[0].names
@@ -167,55 +163,46 @@ class CsvTable:
         held: list[Batch] = []
         last = None
         for raw in _batches(path, form):
-            batch = self._without_spaces(raw)
+            batch = raw
+            if reading.trim:  # but for columns that nothing depends on
+                columns = [
+                    raw.column(name) if reading.is_verbatim(name) else self._spaces.trim(raw.column(name), name)
+                    for name in self.names
+                ]
+                batch = pa.RecordBatch.from_arrays(columns, names=self.names)
             numbers = {name: own.add(batch.column(name), self._blank) for name, own in seen.items()}
             if reading.target in seen:
                 cells = batch.column(reading.target)
-                self.looks_missing.update(cells.filter(pc.is_in(cells, value_set=looks)).to_pylist())
+                self._looks_missing.update(cells.filter(pc.is_in(cells, value_set=looks)).to_pylist())
             if self._held is not None:
                 held.append(Batch(raw, {name: found for name, found in numbers.items() if found is not None}))
             last = raw if raw.num_rows else last
-        if (
-            last is not None
-            and form.separator
-            and any("\n" in cell for cell in last.slice(last.num_rows - 1).to_pylist()[0].values())
-        ):
+        end = [] if last is None or not form.separator else last.slice(last.num_rows - 1).to_pylist()
+        if any("\n" in cell for row in end for cell in row.values()):
             check_lines(path, form)  # a quote left open swallows the rest of a file
         if self._held is not None:
             self._held.append(held)
         return seen
 
-    def _without_spaces(self, batch: Rows) -> Rows:
-        """Return a batch, those columns that something depends on without the spaces around their cells."""
-        if not self._reading.trim:
-            return batch
-        wanted = (not self._reading.is_verbatim(name) for name in self.names)
-        cells = zip(self.names, map(batch.column, self.names), wanted, strict=True)
-        columns = [self.spaces.trim(own, name) if used else own for name, own, used in cells]
-        trimmed: Rows = pa.RecordBatch.from_arrays(columns, names=self.names)
-        return trimmed
-
     def _settle(self) -> None:
-        """Decide what every column holds, and the decimal mark of its numbers in every file."""
-        reading, learned = self._reading, self._reading.learned or Dialect()
-        names = [name for name in self.names if name in self._seen[0]]
-        total = {name: _merged(seen[name] for seen in self._seen) for name in names}
-        self._total = total
-        marks = Marks(self._paths, self._forms, self._seen, total, reading.target, learned)
+        """Decide what every column holds and the decimal mark of its numbers in every file; remark what was guessed."""
+        reading, learned, paths, seen = self._reading, self._reading.learned or Dialect(), self._paths, self._seen
+        names = [name for name in self.names if name in seen[0]]
+        self._total = total = {name: reduce(ColumnSniffer.merge, (own[name] for own in seen)) for name in names}
+        marks = decimal_marks(paths, self._forms, seen, total, reading.target, learned)
         self._marks = marks.found
         kinds, known = dict.fromkeys(self.names, pa.string()), set(reading.numbers)
         for name in names:
             kinds[name] = total[name].kind(name in known, learned.missing.get(name), name in marks.mixed)
         features = {name: own for name, own in total.items() if name != reading.target}
-        self.dates = Dates(self._paths, self.names, features, reading.numbers, reading.learned, reading.dates)
-        self.dates.tell_of_files(self._seen)
+        self.dates = Dates(paths[0], self.names, seen, features, reading.numbers, reading.learned, reading.dates)
         kinds |= self.dates.kinds
         self.target = total.get(reading.target) if reading.target is not None else None
         if reading.target in kinds:
             kinds[reading.target] = pa.int64() if reading.labels == "numbers" else pa.string()
         self.schema = pa.schema(self._fields(kinds))
-        numbers = {name for name in names if is_number(kinds[name]) and name != reading.target}
-        numbers -= self.dates.notations.keys()
+        dated = self.dates.notations
+        numbers = dict.fromkeys(name for name in features if is_number(kinds[name]) and name not in dated)
         odd = {name: next(iter(total[name].odd)) for name in numbers if total[name].odd}
         self.dialect = Dialect(
             decimal=learned.decimal or marks.of_table,
@@ -223,17 +210,18 @@ class CsvTable:
             missing={**odd, **learned.missing},
             blank=reading.declared,
             trimmed=reading.trim,
-            dates=learned.dates | self.dates.notations,
+            dates=learned.dates | dated,
             units=learned.units | {name: own for name in sorted(numbers) if (own := total[name].unit)},
         )
-        self._check_units({name: own for name, own in total.items() if name not in self.dates.notations})
-        texts = [name for name in self.names if pa.types.is_string(kinds[name])]
-        csv_remarks.of_spaces(self._paths, self.spaces.only(texts), reading.learned is None)
-        csv_remarks.of_missing(self._paths, self._seen, odd)
-        csv_remarks.of_numbers(self._paths, self._forms, self._seen, marks, numbers, learned)
-        csv_remarks.of_units(self._paths, features, numbers, self.mark, reading.learned)
+        self._check_units()
+        for name in [name for name in self._spaces.cells if not pa.types.is_string(kinds[name])]:
+            del self._spaces.cells[name]
+        of_spaces(paths, self._spaces, reading.learned is None)
+        of_missing(paths, seen, odd)
+        of_numbers(paths, seen, marks, numbers, learned)
+        of_units(paths, features, numbers, self.mark, reading.learned)
         if reading.target is not None and reading.labels != "numbers":
-            csv_remarks.of_labels(self._paths, reading.target, self.looks_missing)
+            of_labels(paths, reading.target, self._looks_missing)
 
     def _fields(self, kinds: dict[str, DataType]) -> Iterator[Field]:
         """Yield the fields of the table: its columns, and behind each what the calendar adds."""
@@ -248,16 +236,24 @@ class CsvTable:
         name = name.removeprefix(AS_WRITTEN)
         return self.dates.parts[name][0] if name in self.dates.parts else name
 
-    def _check_units(self, total: dict[str, ColumnSniffer]) -> None:
+    def _check_units(self) -> None:
         """Refuse numbers of another unit than those that the model learned from."""
-        known = [name for name in self._reading.numbers if name in total and not total[name].settled]
-        learned = None if self._reading.learned is None else self._reading.learned.units
-        for name in known if learned is not None else []:
-            before, own = (learned or {}).get(name, ""), total[name].unit
-            if own != before and total[name].units and (own is None or own == PERCENT or (before and own)):
-                raise CsvProblem.other_unit(self._paths[0], name, list(total[name].units.values()), before)
-        # Numbers alone where percentages were learned are shares, as a program writes them.
-        self._shares = {name for name in known if (learned or {}).get(name) == PERCENT and total[name].unit == ""}
+        self._shares = set[str]()
+        if self._reading.learned is None:
+            return
+        for name in self._reading.numbers:
+            seen = self._total.get(name)
+            if seen is None or seen.settled or name in self.dates.notations:
+                continue
+            before, own = self._reading.learned.units.get(name, ""), seen.unit
+            if own != before and seen.units and (own is None or own == PERCENT or (before and own)):
+                was = {"": "numbers without a unit", PERCENT: "percentages"}.get(before, f"amounts in {before}")
+                raise CsvProblem(
+                    f"{str(self._paths[0])!r}, column {name!r} holds {quoted(list(seen.units.values()))}, and the "
+                    f"table that the model learned from {was}. Next: write its numbers as in that table."
+                )
+            if before == PERCENT and own == "":  # such as a program writes them
+                self._shares.add(name)
 
     @property
     def measured(self) -> str | None:
@@ -276,66 +272,74 @@ class CsvTable:
     def batches(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Yield record batches of these columns, those named by `as_written` as the text they are."""
         needed = list(dict.fromkeys(map(self._stored, columns)))
-        self.meter.done = 0
+        self._done = 0
         for number, (path, form) in enumerate(zip(self._paths, self._forms, strict=True)):
-            with pa.OSFile(str(path)) as self.meter.file:
+            with pa.OSFile(str(path)) as self._file:
                 source: Iterable[Batch] = (
-                    (Batch(batch, {}) for batch in _batches(path, form, needed, self.meter.file))
+                    (Batch(batch, {}) for batch in _batches(path, form, needed, self._file))
                     if self._held is None
                     else self._held[number]
                 )
-                for batch, numbers in source:
-                    arrays = [self._column(batch, name, number, numbers) for name in columns]
+                for batch in source:
+                    arrays = [self._column(batch, name, number) for name in columns]
                     yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
-            self.meter.done += path.stat().st_size
+            self._done += self._sizes[number]
 
-    def _column(self, batch: Rows, name: str, number: int, numbers: dict[str, Column]) -> Column:
+    def share(self) -> float:
+        """Return the share of the bytes that `batches` has read, which is some blocks ahead of the rows."""
+        here = 0 if self._file is None or self._file.closed else int(self._file.tell())
+        return min((self._done + here) / max(sum(self._sizes), 1), 1.0)
+
+    def _column(self, batch: Batch, name: str, number: int) -> Column:
         if name.startswith(AS_WRITTEN):
             name = name.removeprefix(AS_WRITTEN)
-            if name not in self.dates.parts:
-                return batch.column(name)
-            return self._column(batch, name, number, numbers).cast(pa.string())
+            return self._column(batch, name, number).cast(pa.string()) if name in self.dates.parts else batch.text[name]
         if name in self.dates.parts:
-            return self.dates.part(self._column(batch, self._stored(name), number, numbers), name)
-        kind = self.schema.field(name).type
+            return self.dates.part(self._column(batch, self._stored(name), number), name)
+        kind, cells = self.schema.field(name).type, batch.text[name]
         if self._reading.is_verbatim(name):
-            return batch.column(name)
-        cells = self._trimmed(batch, name)
+            return cells
+        cells = trim(cells) if self._reading.trim else cells
         if name == self._reading.target:
             cells = without(cells, self._no_label)
             return self._whole(cells, number) if is_number(kind) else cells
         mark = self._marks[number].get(name, ".")
-        if name in self._shares:
-            return self._checked_shares(
-                convert(cells, kind, mark, self._blank, self.dialect.missing.get(name)), name, number
-            )
-        if name in numbers and is_number(kind) and mark == ".":
-            return numbers[name].cast(kind, safe=False)  # beyond 2^53 a float is the nearest one
+        if name in batch.numbers and is_number(kind) and mark == "." and name not in self._shares:
+            return batch.numbers[name].cast(kind, safe=False)  # beyond 2^53 a float is the nearest one
         try:
             if name in self.dates.notations:
                 return self.dates.read(cells, name, self._blank)
-            return convert(cells, kind, mark, self._blank, self.dialect.missing.get(name))
+            found = convert(cells, kind, mark, self._blank, self.dialect.missing.get(name))
         except UnexpectedCellError as error:
-            raise CsvProblem.changed(self._paths[number], name, str(error)) from error
-
-    def _checked_shares(self, cells: Column, name: str, number: int) -> Column:
-        """Return numbers that stand for percentages, all of which are shares."""
-        large = cells.filter(pc.fill_null(pc.greater(pc.abs(cells), 1), False))
-        if len(large):
-            raise CsvProblem.no_share(self._paths[number], name, f"{large[0].as_py():g}")
-        return cells
+            raise CsvProblem(
+                f"{str(self._paths[number])!r}, column {name!r}: the cell {str(error)!r} was not there when the file "
+                "was first read: it changes while it is read. Next: wait until it is written, and try again."
+            ) from error
+        if name in self._shares:  # numbers that stand for percentages
+            large = found.filter(pc.fill_null(pc.greater(pc.abs(found), 1), False))
+            if len(large):
+                cell = f"{large[0].as_py():g}"
+                raise CsvProblem(
+                    f"{str(self._paths[number])!r}, column {name!r}: {cell} has no percent sign, and the table that "
+                    f"the model learned from percentages: it could be {cell}% or {cell} times the whole. Next: write "
+                    "the sign, or shares such as 0.35."
+                )
+        return found
 
     def _whole(self, cells: Column, number: int) -> Column:
         """Return labels that were said to be numbers as integers."""
         target = self._reading.target or ""
         try:
             found = convert(cells, pa.float64(), self._marks[number].get(target, "."), self._no_label)
+            odd = pc.or_(pc.not_equal(pc.floor(found), found), pc.greater(pc.abs(found), 2.0**53))
+            odd = cells.filter(pc.and_(pc.is_valid(cells), odd))
+            if len(odd):
+                raise UnexpectedCellError(odd[0].as_py())
         except UnexpectedCellError as error:
-            raise CsvProblem.no_whole_number(self._paths[number], target, str(error)) from error
-        bad = cells.filter(pc.and_(pc.is_valid(cells), pc.not_equal(pc.floor(found), found)))
-        bad = bad if len(bad) else cells.filter(pc.greater(pc.abs(found), 2.0**53))
-        if len(bad):
-            raise CsvProblem.no_whole_number(self._paths[number], target, bad[0].as_py())
+            raise CsvProblem(
+                f"{str(self._paths[number])!r}, column {target!r}: {str(error)!r} is no whole number, and labels were "
+                "said to be numbers. Next: take labels as text, or correct the cell."
+            ) from error
         return found.cast(pa.int64())
 
     def table(self, columns: Sequence[str]) -> Table:
@@ -343,8 +347,7 @@ class CsvTable:
         fields = [
             pa.field(name, pa.string()) if name.startswith(AS_WRITTEN) else self.schema.field(name) for name in columns
         ]
-        table: Table = pa.Table.from_batches(list(self.batches(columns)), pa.schema(fields))
-        return table
+        return pa.Table.from_batches(list(self.batches(columns)), pa.schema(fields))
 
     def mark(self, name: str) -> str:
         """Return the decimal mark by which numbers of a column are written, of the first file."""
@@ -355,20 +358,19 @@ class CsvTable:
         return self._total[name].unit == PERCENT if name in self._total else False
 
 
-def _merged(seen: Iterable[ColumnSniffer]) -> ColumnSniffer:
-    total = ColumnSniffer()
-    for own in seen:
-        total = total.merge(own)
-    return total
-
-
 def _batches(
     path: Path, form: Form, columns: Sequence[str] | None = None, file: IO[bytes] | None = None
 ) -> Iterator[Rows]:
     """Yield record batches of text; a CsvProblem names the line where there is one."""
     names = list(form.names if columns is None else columns)
+    known = dict(zip(form.names, form.stored or form.names, strict=True))
+    stored = [known[name] for name in names]
     try:
-        for batch in open_text_cells(path, form, columns, file):
-            yield pa.RecordBatch.from_arrays(batch.columns, names=names) if form.stored else batch
+        if form.held is not None:
+            batches = form.held.select(stored).to_batches()
+        else:
+            batches = open_csv(path, form, stored, file) if form.separator else text_batches(path, stored, file)
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays(batch.columns, names=names)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise explained(path, form, error) from error

@@ -1,6 +1,6 @@
-"""Infer the encoding, separator and header of a text file.
+"""Infer the encoding, separator and header of a CSV file, read its cells as text, and say what is wrong with it.
 
-What had to be guessed is remarked. Workbooks and JSON lines are made text here, so that their cells are read alike.
+What had to be guessed is remarked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import re
 import stat
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -23,17 +24,36 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from .._dialect import Remark
-from .._files import COMPRESSED, ending_for, format_of
-from ..errors import SourceError
-from .arrow import Rows, Table
-from .csv_problems import CsvProblem
-from .json_lines import key_names, text_batches
-from .workbooks import ROWS, above, header_place, read_sheet
+from .._files import COMPRESSED, ending_for
+from ..errors import SourceError, sentence
+from .arrow import Table
 
 READ_CHUNK = 1 << 20  # bytes
 SAMPLE = 1 << 16  # characters of a file that say how its cells are separated
 BLOCK = 1 << 24  # bytes of a CSV read at a time
+ROWS = 64  # that are looked at for the names of columns
+NUMBER_LIKE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
 DECLARED = re.compile(r"sep=([,;\t|])\r?\n")  # the first line of what Excel writes for another country
+
+
+class CsvProblem(SourceError):
+    """A CSV file cannot be read, or says two things at once."""
+
+    @classmethod
+    def encoding(cls, path: object, where: str) -> CsvProblem:
+        """Return the refusal of bytes that are no text."""
+        return cls(
+            f"{str(path)!r} is not UTF-8 text ({where}). Next: save it as UTF-8, for example with "
+            "iconv -f latin1 -t utf-8."
+        )
+
+    @classmethod
+    def other_kind(cls, path: object, ending: str) -> CsvProblem:
+        """Return the refusal of a file whose name should end otherwise."""
+        return cls(
+            f"{str(path)!r} is no file of the kind that its name says: by its first bytes its name should end in "
+            f"{ending}. Next: rename it."
+        )
 
 
 @dataclass(frozen=True)
@@ -51,13 +71,6 @@ class Form:
     held: Table | None = field(default=None, repr=False, compare=False)
     stored: tuple[str, ...] = ()
 
-    def as_stored(self, names: Iterable[str]) -> list[str]:
-        """Return names of columns as the file has them."""
-        if not self.stored:
-            return list(names)
-        known = dict(zip(self.names, self.stored, strict=True))
-        return [known[name] for name in names]
-
 
 def remark(text: str) -> None:
     """Warn of how a file was read; the command line prints it as a note, unless quiet."""
@@ -71,153 +84,53 @@ def check_regular(path: Path) -> None:
         raise CsvProblem.pipe(path)
 
 
-def find_form(path: Path, sheet: str | None = None) -> Form:
-    """Return how a file is written; a CsvProblem says what it is not. `sheet` is that of a workbook."""
-    kind = format_of(path)
-    if kind == "Excel":
-        cells, told = read_sheet(path, sheet)
-        for text in told:
-            remark(text)
-        return Form("utf8", "", tuple(cells.column_names), held=cells)
-    if sheet is not None:
-        raise CsvProblem(f"{str(path)!r} is no workbook, and has no sheet {sheet!r}. Next: leave out the sheet.")
+def find_form(path: Path) -> Form:
+    """Return how a CSV file is written; a CsvProblem says what it is not."""
     form = None
     try:
-        if kind == "JSON lines":
-            return Form("utf8", "", key_names(path))
-        encoding, valid = _find_encoding(path)
-        form = _find_separator(path, encoding)
-        if not valid:
-            _find_bytes(path, form)
+        encoding = _find_encoding(path)
+        form = _find_separator(path, encoding or "utf8")
+        if encoding is None:
+            if any("\ufffd" in name for name in form.names):
+                raise CsvProblem.encoding(path, "in the line of column names")
+            for _ in open_csv(path, form):  # of which a column is named that is no text
+                pass
         # Arrow's own names, for it reads the rest: they differ where a quote stands in an odd place.
-        return replace(form, names=_arrow_names(path, form))
-    except (pa.ArrowException, OSError, EOFError) as error:
+        if sum(map(len, form.names)) < BLOCK >> 8:
+            with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
+                return replace(form, names=tuple(open_csv(path, form, block=BLOCK >> 5).schema.names))
+        return replace(form, names=tuple(open_csv(path, form).schema.names))
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise explained(path, form, error) from error
 
 
-def _arrow_names(path: Path, form: Form) -> tuple[str, ...]:
-    if sum(map(len, form.names)) < BLOCK >> 8:
-        with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
-            return _names(_open_csv(path, form, block=BLOCK >> 5))
-    return _names(_open_csv(path, form))
-
-
-def _names(reader: pa.RecordBatchReader) -> tuple[str, ...]:
-    return tuple(reader.schema.names)
-
-
-def open_text_cells(
-    path: Path, form: Form, columns: Sequence[str] | None = None, file: IO[bytes] | None = None
-) -> Iterator[Rows]:
-    """Return the cells of a file as text, batch by batch, empty cells as empty text; names are those of the file."""
-    stored = None if columns is None else form.as_stored(columns)
-    if form.held is not None:
-        return iter((form.held if stored is None else form.held.select(stored)).to_batches())
-    if not form.separator:
-        return text_batches(path, form.as_stored(form.names) if stored is None else stored, file)
-    return iter(_open_csv(path, form, stored, file))
-
-
-def _open_csv(
-    path: Path,
-    form: Form,
-    columns: Sequence[str] | None = None,
-    file: IO[bytes] | None = None,
-    block: int | None = None,
-) -> arrow_csv.CSVStreamingReader:
-    if file is not None and path.suffix.lower() in COMPRESSED:
-        file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
-    return arrow_csv.open_csv(
-        str(path) if file is None else file,
-        read_options=arrow_csv.ReadOptions(block_size=block or BLOCK, encoding=form.encoding, skip_rows=form.above),
-        # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
-        parse_options=arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
-            null_values=[],
-            strings_can_be_null=False,
-            column_types=dict.fromkeys(form.stored or form.names, pa.string()),
-            include_columns=columns,
-        ),
-    )
-
-
-def open_text(path: Path, encoding: str) -> IO[str]:
-    """Open a possibly compressed file as text, marking bytes that do not decode."""
-    encoding = "utf-8-sig" if encoding == "utf8" else encoding
-    return io.TextIOWrapper(pa.input_stream(str(path)), encoding=encoding, errors="replace", newline="")
-
-
-def explained(path: Path, form: Form | None, error: Exception) -> SourceError:
-    """Return what is wrong with a file that could not be read, in words of its lines and columns."""
-    if isinstance(error, SourceError):
-        return error
-    if path.suffix.lower() in COMPRESSED and isinstance(error, OSError | EOFError):
-        return CsvProblem.damaged(path, error)
-    column = re.search(r"In CSV column #(\d+):.*invalid UTF8", str(error))
-    if column and form is not None:
-        return CsvProblem.encoding(path, f"in column {form.names[int(column[1])]!r}")
-    if form is not None and isinstance(error, pa.ArrowInvalid | pa.ArrowKeyError):
-        try:
-            check_lines(path, form)
-        except SourceError as found:
-            return found
-    return CsvProblem.not_as_named(path, "CSV", error)
-
-
-def check_lines(path: Path, form: Form) -> None:
-    """Raise CsvProblem for the first line with too many or too few cells, or for a quote never closed.
-
-    Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
-    """
-    csv.field_size_limit(sys.maxsize)
-    with open_text(path, form.encoding) as file:
-        for _ in range(form.above):
-            file.readline()
-        rows = csv.reader(file, delimiter=form.separator, strict=True)
-        start = form.above + 1
-        expected = 0
-        try:
-            for row in rows:
-                expected = expected or len(row)
-                if row and len(row) != expected:
-                    raise CsvProblem.ragged(path, start, expected, len(row))
-                start = form.above + rows.line_num + 1
-        except csv.Error as error:
-            if "unexpected end" in str(error):
-                raise CsvProblem.open_quote(path, start) from error
-            raise CsvProblem.not_as_named(path, "CSV", f"line {start}: {error}") from error
-
-
-def _find_encoding(path: Path) -> tuple[str, bool]:
-    """Return how the text is encoded, UTF-8 or what Windows programs write, and whether it is text of that kind."""
+def _find_encoding(path: Path) -> str | None:
+    """Return how the text is encoded, UTF-8, UTF-16 or what Windows programs write; None if it is no text of these."""
     with pa.input_stream(str(path)) as file:
         mark = file.read(2)
     if mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        if not _decodes(path, "utf-16", nul=True):
+        if not _decodes(path, "utf-16"):
             raise CsvProblem.encoding(path, "it begins with the mark of UTF-16, and is not that either")
         remark(f"{path.name} is UTF-16 text, and was read as that.")
-        return "utf-16", True
+        return "utf-16"
     if _decodes(path, "utf8"):
-        return "utf8", True
+        return "utf8"
     if not _decodes(path, "cp1252"):
-        return "utf8", False
+        return None
     remark(
         f"{path.name} is not UTF-8, and was read as Windows-1252 (Latin-1); if letters look wrong, save it as UTF-8."
     )
-    return "cp1252", True
+    return "cp1252"
 
 
-def _decodes(path: Path, encoding: str, nul: bool = False) -> bool:
-    """Say whether every byte of a file is text in this encoding; binary files hold NUL bytes, which text does not.
-
-    `nul` says that bytes of 0 are part of the encoding.
-    """
+def _decodes(path: Path, encoding: str) -> bool:
+    """Say whether every byte of a file is text in this encoding; binary files hold NUL bytes, which text does not."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with pa.input_stream(str(path)) as file:
         try:
             while block := file.read(READ_CHUNK):
                 decoder.decode(block)
-                if b"\0" in block and not nul:
+                if b"\0" in block and encoding != "utf-16":
                     return False
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
@@ -294,12 +207,127 @@ def _evenness(rows: list[Record]) -> tuple[float, int]:
     return same, width
 
 
-def _find_bytes(path: Path, form: Form) -> None:
-    """Raise CsvProblem, naming the column, for text that is neither UTF-8 nor anything else."""
-    if any("\ufffd" in name for name in form.names):
-        raise CsvProblem.encoding(path, "in the line of column names")
-    try:
-        for _ in open_text_cells(path, form):
-            pass
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise explained(path, form, error) from error
+def above(path: Path, line: int, lines: int) -> str:
+    """Return what is said of title lines."""
+    were = "line above was" if lines == 1 else f"{lines} lines above were"
+    return f"{path.name}: the names of the columns are taken from line {line}, and the {were} left out."
+
+
+def header_place(rows: Sequence[Sequence[str]]) -> int:
+    """Return the place of the row of column names among the first rows of a table; empty cells are empty text.
+
+    Lines above it are blank, or have a cell in no more than half of the columns, such as a title and a date; they end
+    earlier than the table, or leave at least two columns without a name, so that no table could begin with them. What
+    then follows has to look like names: different texts, none of them a number, and below a number or above a blank
+    line, as a column of sentences would lack. Else the first row is taken.
+    """
+    rows = [_without_end(row) for row in rows[:ROWS]]
+    widths = Counter(len(row) for row in rows if any(row))
+    width = max(widths, key=lambda w: (widths[w], w), default=0)
+    place = next((i for i, row in enumerate(rows) if not _is_title(row, width)), 0)
+    above, below = rows[:place], rows[place + 1 :]
+    if not any(map(any, above)):
+        return place
+    blank = not all(map(any, above))
+    numbers = any(NUMBER_LIKE.fullmatch(cell) for row in below for cell in row)
+    return place if width > 1 and _are_names(rows[place], width) and below and (blank or numbers) else 0
+
+
+def _without_end(row: Sequence[str]) -> list[str]:
+    """Return the cells of a row up to the last that is not empty, without blanks around them."""
+    cells = [cell.strip() for cell in row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _is_title(row: Sequence[str], width: int) -> bool:
+    filled = sum(map(bool, row))
+    return not filled or (len(row) < width and filled <= max(width // 2, 1))
+
+
+def _are_names(row: Sequence[str], width: int) -> bool:
+    filled = [cell for cell in row if cell]
+    known = len(set(filled)) == len(filled) >= width - 1
+    return known and not any(NUMBER_LIKE.fullmatch(cell) for cell in filled)
+
+
+def open_csv(
+    path: Path,
+    form: Form,
+    columns: Sequence[str] | None = None,
+    file: IO[bytes] | None = None,
+    block: int | None = None,
+) -> arrow_csv.CSVStreamingReader:
+    """Return the cells of a CSV file as text, batch by batch, empty cells as empty text; `columns` as it names them."""
+    if file is not None and path.suffix.lower() in COMPRESSED:
+        file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
+    return arrow_csv.open_csv(
+        str(path) if file is None else file,
+        read_options=arrow_csv.ReadOptions(block_size=block or BLOCK, encoding=form.encoding, skip_rows=form.above),
+        # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
+        parse_options=arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            null_values=[],
+            strings_can_be_null=False,
+            column_types=dict.fromkeys(form.stored or form.names, pa.string()),
+            include_columns=columns,
+        ),
+    )
+
+
+def open_text(path: Path, encoding: str) -> IO[str]:
+    """Open a possibly compressed file as text, marking bytes that do not decode."""
+    encoding = "utf-8-sig" if encoding == "utf8" else encoding
+    return io.TextIOWrapper(pa.input_stream(str(path)), encoding=encoding, errors="replace", newline="")
+
+
+def explained(path: Path, form: Form | None, error: Exception) -> SourceError:
+    """Return what is wrong with a file that could not be read, in words of its lines and columns."""
+    if isinstance(error, SourceError):
+        return error
+    if path.suffix.lower() in COMPRESSED and isinstance(error, OSError | EOFError):
+        return CsvProblem(
+            f"{str(path)!r} is damaged or cut off, or not compressed as its name says: {sentence(error)}. Next: copy "
+            "it again, or decompress it to see how far it is good."
+        )
+    column = re.search(r"In CSV column #(\d+):.*invalid UTF8", str(error))
+    if column and form is not None:
+        return CsvProblem.encoding(path, f"in column {form.names[int(column[1])]!r}")
+    if form is not None and isinstance(error, pa.ArrowInvalid | pa.ArrowKeyError):
+        try:
+            check_lines(path, form)
+        except SourceError as found:
+            return found
+    return CsvProblem.not_as_named(path, "CSV", error)
+
+
+def check_lines(path: Path, form: Form) -> None:
+    """Raise CsvProblem for the first line with too many or too few cells, or for a quote never closed.
+
+    Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
+    """
+    csv.field_size_limit(sys.maxsize)
+    with open_text(path, form.encoding) as file:
+        for _ in range(form.above):
+            file.readline()
+        rows = csv.reader(file, delimiter=form.separator, strict=True)
+        start = form.above + 1
+        expected = 0
+        try:
+            for row in rows:
+                expected = expected or len(row)
+                if row and len(row) != expected:
+                    cells = f"{len(row):,} cell{'' if len(row) == 1 else 's'}"
+                    raise CsvProblem(
+                        f"{str(path)!r}, line {start}: {cells} where the line of column names has {expected:,}. Next: "
+                        "correct that line; a cell that contains the separator must stand in double quotes."
+                    )
+                start = form.above + rows.line_num + 1
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                raise CsvProblem(
+                    f"{str(path)!r}: a double quote opened on or after line {start} is never closed. Next: close it, "
+                    'or write a quote inside a cell as "".'
+                ) from error
+            raise CsvProblem.not_as_named(path, "CSV", f"line {start}: {error}") from error

@@ -14,14 +14,7 @@ from distributed import Client, Future, LocalCluster, as_completed
 
 from .._arrays import single_blas_thread
 from .local import FAN_IN, Clock, Kernel, State, Watcher, learn_part, merge_all
-from .parts import HeldPart, Part, rows_at_a_time
-from .sources import Source
-
-
-def open_frame(frame: Any) -> Source:
-    """Return a Dask DataFrame as a source whose parts are its partitions."""
-    schema = pa.Schema.from_pandas(frame._meta, preserve_index=False)
-    return Source("The Dask DataFrame", schema, None, native=frame)
+from .sources import HeldPart, Part, Source, rows_at_a_time
 
 
 def learn(

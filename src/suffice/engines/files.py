@@ -8,32 +8,31 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import IO, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .._files import ADDRESS, FORMATS, OF_TEXT, WRITTEN, format_of
+from .._files import ADDRESS, FORMATS, format_of
 from ..errors import SourceError
-from .arrow import DataType, Schema
+from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, is_text
 from .csv_text import check_regular
-from .parts import UNREADABLE, FilePart, arrow_batches, arrow_schema, claims_too_much
-from .spaces import Spaces
 
+BUFFER = 1 << 16  # bytes of a column read at a time
+MOST_CELLS = 1 << 28  # of a table that repeats: 2 GiB of numbers
+MOST_REPEATED = 1 << 10  # cells for each byte of its file
+LARGEST_TEXT = 1 << 30  # bytes of repeated text in one column of a batch
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what pyarrow raises for damaged files
 
-@dataclass(frozen=True)
-class Files:
-    """The files of one table: Parquet and Arrow files as parts, CSV files by name."""
-
-    name: str
-    schema: Schema  # of CSV files empty: they are read first
-    rows: int | None
-    parts: tuple[FilePart, ...]
-    csv: tuple[Path, ...]  # and others whose cells are read as text
+Given = str | Path | Sequence[str | Path]  # names, patterns, folders
+Parts = tuple[Schema, int, tuple["FilePart", ...]]  # their schema, and how many rows they have
 
 
 def file_kind(path: Path) -> str:
@@ -42,17 +41,6 @@ def file_kind(path: Path) -> str:
     if kind is None:
         raise SourceError.unknown_format(path, list(FORMATS))
     return kind
-
-
-def written_kind(path: Path) -> str:
-    """Return the format in which a result is to be written, by the ending of its name; SourceError for others."""
-    kind = file_kind(path)
-    if kind not in WRITTEN:
-        raise SourceError.unwritable(path, f"results are written as CSV, Parquet or Arrow, not as {kind}")
-    return kind
-
-
-Given = str | Path | Sequence[str | Path]  # names, patterns, folders
 
 
 def find_files(source: Given) -> tuple[list[Path], Path | None]:
@@ -84,44 +72,8 @@ def _is_mark(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
-def open_files(source: Given) -> Files:
-    """Return the files of a table, checked against each other."""
-    paths, folder = find_files(source)
-    name = str(source) if isinstance(source, str | Path) else f"{paths[0]} and the others"
-    kinds = {file_kind(path) for path in paths}
-    if len(kinds) > 1:
-        several = ", ".join(sorted(kinds))
-        raise SourceError(f"{name!r} means files of several formats, {several}. Next: name those of one format.")
-    for path in paths:
-        _check_readable(path)
-    kind = kinds.pop()
-    if kind in OF_TEXT:
-        return Files(repr(name), pa.schema([]), None, (), tuple(paths))
-    schema, rows, parts = _open_parts(paths, kind, folder)
-    return Files(repr(name), schema, rows, parts, ())
-
-
-def without_spaces(found: Files) -> tuple[Files, Spaces]:
-    """Return Parquet or Arrow files whose names and texts are given without the spaces around them, and their count."""
-    spaces = Spaces()
-    stored = tuple(found.schema.names)
-    names = spaces.trim_names(stored)
-    short = dict(zip(stored, names, strict=True))
-    schema = pa.schema([pa.field(short[field.name], field.type) for field in found.schema])
-    parts = tuple(
-        replace(
-            part,
-            schema=schema,
-            given=tuple((short[name], cell) for name, cell in part.given),
-            spaces=spaces,
-            stored=() if names == stored else stored,
-        )
-        for part in found.parts
-    )
-    return replace(found, schema=schema, parts=parts), spaces
-
-
-def _check_readable(path: Path) -> None:
+def check_readable(path: Path) -> None:
+    """Refuse what is no file of at least one byte that may be read."""
     check_regular(path)
     if not os.access(path, os.R_OK):
         raise SourceError.unreadable(repr(str(path)), "there is no permission to read it")
@@ -129,10 +81,13 @@ def _check_readable(path: Path) -> None:
         raise SourceError(f"{str(path)!r} is empty. Next: remove it, or write it again.")
 
 
-def _open_parts(paths: Sequence[Path], kind: str, folder: Path | None) -> tuple[Schema, int, tuple[FilePart, ...]]:
-    """Return the schema, the number of rows and the parts of Parquet or Arrow files."""
+def open_files(paths: Sequence[Path], kind: str, folder: Path | None, spaces: Spaces | None) -> Parts:
+    """Return the schema, the number of rows and the parts of Parquet or Arrow files, checked against each other.
+
+    `folder` is the one they were found in. With `spaces`, names and texts are given without the spaces around them.
+    """
     with ThreadPoolExecutor(8) as pool:
-        footers = list(pool.map(_parquet_footer if kind == "Parquet" else _arrow_footer, paths))
+        footers = list(pool.map(partial(_footer, kind=kind), paths))
     schema = _common_schema(footers)
     places = [_given(path, folder) for path in paths]
     for name in dict.fromkeys(name for place in places for name in place):
@@ -140,17 +95,23 @@ def _open_parts(paths: Sequence[Path], kind: str, folder: Path | None) -> tuple[
         whole = all(value is not None and re.fullmatch(r"-?\d{1,18}", value) for value in values)
         if name not in schema.names:
             schema = schema.append(pa.field(name, pa.int64() if whole else pa.string()))
+    stored = tuple(schema.names)
+    names = stored if spaces is None else spaces.trim_names(stored)
+    short = dict(zip(stored, names, strict=True))
+    kinds = {field.name: field.type for field in schema}
+    schema = pa.schema([pa.field(short[field.name], field.type) for field in schema])
     parts: list[FilePart] = []
     for footer, place in zip(footers, places, strict=True):
-        kinds = {name: schema.field(name).type for name in place}
-        cells = tuple((name, int(v) if v is not None and kinds[name] == pa.int64() else v) for name, v in place.items())
-        groups = [number for number, rows in enumerate(footer.groups) if rows]
-        parts += [FilePart(footer.path, None if kind == "Arrow" else group, schema, cells) for group in groups]
+        cells = tuple(
+            (short[name], int(value) if value is not None and kinds[name] == pa.int64() else value)
+            for name, value in place.items()
+        )
+        groups = [None if kind == "Arrow" else number for number, rows in enumerate(footer.groups) if rows]
+        parts += [FilePart(footer.path, group, schema, stored, cells, spaces) for group in groups]
     return schema, sum(sum(footer.groups) for footer in footers), tuple(parts)
 
 
-@dataclass(frozen=True)
-class _Footer:
+class _Footer(NamedTuple):
     """What a file says of itself: its schema, and the rows of each row group (of an Arrow file: of all)."""
 
     path: str
@@ -158,33 +119,22 @@ class _Footer:
     groups: tuple[int, ...]
 
 
-def _parquet_footer(path: Path) -> _Footer:
+def _footer(path: Path, kind: str) -> _Footer:
     try:
-        with pq.ParquetFile(path) as file:
-            meta = file.metadata
-            groups = tuple(int(meta.row_group(number).num_rows) for number in range(meta.num_row_groups))
-            return _Footer(str(path), _readable_names(file.schema_arrow), groups)
+        if kind == "Parquet":
+            with pq.ParquetFile(path) as file:
+                schema, meta = file.schema_arrow, file.metadata
+                groups = tuple(int(meta.row_group(number).num_rows) for number in range(meta.num_row_groups))
+        else:
+            with pa.OSFile(str(path)) as file:
+                schema = arrow_reader(file).schema
+                groups = (sum(batch.num_rows for batch in arrow_batches(file, ())),)
+            if claims_too_much(groups[0], len(schema), path.stat().st_size):
+                raise pa.ArrowInvalid(f"it claims {groups[0]:,} rows, more than its size allows")
+        # Without metadata; a name that is no text does not decode.
+        return _Footer(str(path), pa.schema([pa.field(field.name, field.type) for field in schema]), groups)
     except UNREADABLE as error:
         raise SourceError.unreadable(repr(str(path)), error) from error
-
-
-def _arrow_footer(path: Path) -> _Footer:
-    try:
-        with pa.OSFile(str(path)) as file:
-            schema = arrow_schema(file)
-            file.seek(0)
-            rows = sum(batch.num_rows for batch in arrow_batches(file, ()))
-            if claims_too_much(rows, len(schema), path.stat().st_size):
-                raise pa.ArrowInvalid(f"it claims {rows:,} rows, more than its size allows")
-            return _Footer(str(path), _readable_names(schema), (rows,))
-    except UNREADABLE as error:
-        raise SourceError.unreadable(repr(str(path)), error) from error
-
-
-def _readable_names(schema: Schema) -> Schema:
-    """Return a schema without metadata; UnicodeDecodeError where a name is no text."""
-    plain: Schema = pa.schema([pa.field(field.name, field.type) for field in schema])
-    return plain
 
 
 def _given(path: Path, folder: Path | None) -> dict[str, str | None]:
@@ -219,8 +169,7 @@ def _common_schema(footers: Sequence[_Footer]) -> Schema:
             if footer.schema.names.count(name) == 1:
                 kind = _joined(kind, footer.schema.field(name).type, footer.path, name)
         fields += [pa.field(name, kind)] * first.schema.names.count(name)
-    schema: Schema = pa.schema(fields)
-    return schema
+    return pa.schema(fields)
 
 
 def _joined(one: DataType, other: DataType, path: str, name: str) -> DataType:
@@ -232,7 +181,123 @@ def _joined(one: DataType, other: DataType, path: str, name: str) -> DataType:
     plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other)]
     try:
         fields = [pa.schema([pa.field(name, kind)]) for kind in plain]
-        both: DataType = pa.unify_schemas(fields, promote_options="permissive").field(0).type
-        return both
+        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except pa.ArrowException as error:
         raise SourceError.kind_differs(repr(path), name, one, other) from error
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A row group of a Parquet file, or a whole Arrow file (`group` None); it can be sent to another process.
+
+    `schema` is that of the table, `stored` are the names as they stand in the file, `given` the cells that the names of
+    its folders give. With `spaces`, which counts them, texts are given without the spaces around them.
+    """
+
+    path: str
+    group: int | None
+    schema: Schema
+    stored: tuple[str, ...]
+    given: tuple[tuple[str, str | int | None], ...] = ()
+    spaces: Spaces | None = None
+
+    @property
+    def where(self) -> str:
+        """What to call it in a message."""
+        return repr(self.path) if self.group is None else f"{self.path!r}, row group {self.group}"
+
+    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
+        """Yield these columns as pyarrow tables of at most so many rows."""
+        given, found = dict(self.given), Spaces()
+        known = dict(zip(self.schema.names, self.stored, strict=True))
+        wanted = dict.fromkeys(name.removeprefix(AS_WRITTEN) for name in columns)
+        stored = [known[name] for name in wanted if name not in given]
+        try:
+            for batch in self._batches(stored, rows):
+                if batch.num_rows:
+                    arrays = [self._column(checked(batch), name, known, given, found) for name in columns]
+                    yield pa.table(arrays, names=list(columns))
+            if self.spaces is not None:
+                self.spaces.read(self.where, found)
+        except UNREADABLE as error:
+            raise SourceError.unreadable(self.where, error) from error
+
+    def _batches(self, stored: Sequence[str], rows: int) -> Iterator[Rows]:
+        if self.group is None:
+            with pa.OSFile(self.path) as file:
+                for batch in arrow_batches(file, stored):
+                    chosen = checked(batch).select(list(stored))
+                    yield from (chosen.slice(start, rows) for start in range(0, batch.num_rows, rows))
+            return
+        # Read as it is decoded, not whole beforehand: the size of a row group is the writer's choice, memory is ours.
+        with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER) as file:
+            yield from file.iter_batches(rows, row_groups=[self.group], columns=list(stored), use_threads=False)
+
+    def _column(
+        self, batch: Rows, asked: str, known: dict[str, str], given: dict[str, str | int | None], found: Spaces
+    ) -> Column:
+        """Return a column of a batch in the type of the whole table."""
+        name = asked.removeprefix(AS_WRITTEN)
+        kind = self.schema.field(name).type
+        if name in given:
+            return pa.repeat(pa.scalar(given[name], kind), batch.num_rows)
+        own = batch.column(known[name])
+        own = own if own.type == kind or pa.types.is_dictionary(own.type) else own.cast(kind)
+        return own if self.spaces is None or asked != name else found.trim(own, name)
+
+
+def arrow_batches(file: IO[bytes], columns: Sequence[str]) -> Iterator[Rows]:
+    """Yield the record batches of an open Arrow file, or of a stream that was written to one, as they stand there.
+
+    Of the columns at least these, or at least one where there are none, are read. The file is not to be a memory map:
+    the process would end where the file grows shorter while it is read.
+    """
+    file.seek(0)
+    names, kept = arrow_reader(file).schema.names, set(columns)
+    wanted = [place for place, name in enumerate(names) if name in kept] or [0][: len(names)]
+    file.seek(0)
+    reader = arrow_reader(file, pa.ipc.IpcReadOptions(included_fields=wanted))
+    if isinstance(reader, pa.RecordBatchReader):
+        yield from reader
+        return
+    yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
+def arrow_reader(file: IO[bytes], options: pa.ipc.IpcReadOptions | None = None) -> pa.RecordBatchReader:
+    """Return what reads an open Arrow file, or a stream that was written to one."""
+    try:
+        return pa.ipc.open_file(file, options=options)
+    except pa.ArrowInvalid:  # no footer
+        file.seek(0)
+        return pa.ipc.open_stream(file, options=options)
+
+
+def claims_too_much(rows: int, columns: int, size: int) -> bool:
+    """Say whether a table could be in a file of so many bytes by repetition only, and would fill the memory."""
+    cells = max(rows, 0) * max(columns, 1)
+    return rows < 0 or (cells > MOST_CELLS and cells > MOST_REPEATED * size)
+
+
+def checked(batch: Rows) -> Rows:
+    """Return a record batch or table having looked at every offset, index and letter in it; ArrowInvalid if one is off.
+
+    Arrow believes the buffers of a file: an offset beyond the end of its text would be read all the same, and end the
+    process. Repeated text of a dictionary is refused where it would not fit into memory as plain text.
+    """
+    batch.validate(full=True)
+    for column in batch.columns:
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            if pa.types.is_dictionary(chunk.type) and len(chunk):
+                _check_dictionary(chunk)
+    return batch
+
+
+def _check_dictionary(column: pa.DictionaryArray) -> None:
+    known = column.dictionary
+    if not is_text(known.type):
+        return
+    longest = pc.max(pc.binary_length(known)).as_py() or 0
+    if longest * len(column) > LARGEST_TEXT:
+        written = pc.sum(pc.binary_length(known).take(column.indices)).as_py() or 0
+        if written > LARGEST_TEXT:
+            raise pa.ArrowInvalid(f"{len(column)} cells repeat {written / 2**30:.1f} GiB of text")

@@ -23,20 +23,14 @@ from ..errors import DataError, SchemaError, SettingError, SourceError, SufficeE
 from ..stats.patterns import TooManyPatternsError
 from .arrow import Rows
 from .local import FAN_IN, Clock, Fold, Kernel, State, Watcher, learn_part, merge_all
-from .parts import regular, rows_at_a_time
 from .sealing import new_key, sealed, unsealed
-from .sources import Source
+from .sources import Source, regular, rows_at_a_time
 
 Task = Callable[[Iterable[Rows]], Iterator[Rows]]  # that Spark runs on batches
 ANSWER = "number long, state binary"
 REFUSALS: dict[str, type[SufficeError]] = {
     kind.__name__: kind for kind in (SourceError, SchemaError, SettingError, TooManyPatternsError)
 }
-
-
-def open_frame(frame: DataFrame) -> Source:
-    """Return a Spark DataFrame as a source whose parts are its partitions."""
-    return Source("The Spark DataFrame", frame.limit(0).toArrow().schema, None, native=frame)
 
 
 def learn(
@@ -117,8 +111,7 @@ def _learn_batches(batches: Iterable[Rows], kernel: Kernel, rows: int, key: byte
 
 def _answer(number: int, state: State | None, key: bytes) -> Rows:
     kinds = pa.schema([("number", pa.int64()), ("state", pa.binary())])
-    answer: Rows = pa.RecordBatch.from_pydict({"number": [number], "state": [sealed(state, key)]}, schema=kinds)
-    return answer
+    return pa.RecordBatch.from_pydict({"number": [number], "state": [sealed(state, key)]}, schema=kinds)
 
 
 def _quoted(name: str) -> str:

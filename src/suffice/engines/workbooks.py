@@ -1,33 +1,33 @@
-"""Read sheets of Excel and OpenDocument workbooks as text cells.
+"""Read sheets of workbooks (Excel, OpenDocument) and JSON lines as text cells.
 
-Numbers are written with a decimal point, dates as in ISO 8601, a duration in days as Excel counts them. The names of
-columns stand below title lines, if there are any, as in text for people (`header_place`).
+Of workbooks numbers are written with a decimal point, dates as in ISO 8601, a duration in days as Excel counts them.
+The names of columns stand below title lines, if there are any, as in text for people (`header_place`). Of JSON lines a
+key is a column, null and a key that is not there are empty cells, and numbers are text as they are written.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import io
+import json
 import math
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
-from .._files import ending_for
+from .._files import COMPRESSED, ending_for
 from ..errors import SourceError, quoted
-from .arrow import Table
-from .csv_problems import CsvProblem
+from .arrow import Rows, Table
+from .csv_text import ROWS, CsvProblem, above, header_place
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
 
-ROWS = 64  # that are looked at for the names of columns
-NUMBER_LIKE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
 EXACT = 2.0**53
 DAY = 86_400.0  # seconds
+BATCH = 1 << 14  # lines
 
 
 def read_sheet(path: Path, sheet: str | None) -> tuple[Table, list[str]]:
@@ -36,9 +36,9 @@ def read_sheet(path: Path, sheet: str | None) -> tuple[Table, list[str]]:
     try:
         chosen, told = _choose(book, path, sheet)
         rows = [[as_text(cell) for cell in row] for row in chosen.to_python(skip_empty_area=True)]
+    except SourceError:
+        raise
     except Exception as error:
-        if isinstance(error, SourceError):
-            raise
         raise CsvProblem.not_as_named(path, "Excel", error) from error
     if not any(any(row) for row in rows):
         others = [name for name in book.sheet_names if name != chosen.name]
@@ -49,12 +49,6 @@ def read_sheet(path: Path, sheet: str | None) -> tuple[Table, list[str]]:
     if any(any(row) for row in rows[:place]):
         told.append(above(path, first + place, place))
     return _table(rows[place], [row for row in rows[place + 1 :] if any(row)]), told
-
-
-def above(path: Path, line: int, lines: int) -> str:
-    """Return what is said of title lines."""
-    were = "line above was" if lines == 1 else f"{lines} lines above were"
-    return f"{path.name}: the names of the columns are taken from line {line}, and the {were} left out."
 
 
 def _open(path: Path) -> CalamineWorkbook:
@@ -85,7 +79,8 @@ def _choose(book: CalamineWorkbook, path: Path, sheet: str | None) -> tuple[Cala
     if not names:
         raise CsvProblem(f"{str(path)!r} has no sheet of cells. Next: check the file.")
     if sheet is not None:
-        wanted = sheet if sheet in names else names[int(sheet) - 1] if _is_place(sheet, len(names)) else None
+        is_place = sheet.isascii() and sheet.isdigit() and 1 <= int(sheet) <= len(names)
+        wanted = sheet if sheet in names else names[int(sheet) - 1] if is_place else None
         if wanted is None:
             raise CsvProblem(
                 f"{str(path)!r} has no sheet {sheet!r}; it has {quoted(names)}. Next: give one of these names, or a "
@@ -93,17 +88,13 @@ def _choose(book: CalamineWorkbook, path: Path, sheet: str | None) -> tuple[Cala
             )
         return book.get_sheet_by_name(wanted), []
     seen = [own.name for own in tables if own.visible == calamine.SheetVisibleEnum.Visible] or names
-    others = [name for name in names if name != seen[0]]
-    if not others:
-        return book.get_sheet_by_name(seen[0]), []
-    told = (
-        f"{path.name} has {len(names)} sheets, and {seen[0]!r} was read. For another: --sheet NAME, of {quoted(others)}"
-    )
-    return book.get_sheet_by_name(seen[0]), [told]
-
-
-def _is_place(sheet: str, most: int) -> bool:
-    return sheet.isascii() and sheet.isdigit() and 1 <= int(sheet) <= most
+    told = []
+    if len(names) > 1:
+        others = quoted([name for name in names if name != seen[0]])
+        told = [
+            f"{path.name} has {len(names)} sheets, and {seen[0]!r} was read. For another: --sheet NAME, of {others}"
+        ]
+    return book.get_sheet_by_name(seen[0]), told
 
 
 def as_text(cell: object) -> str:
@@ -137,44 +128,65 @@ def _table(header: Sequence[str], rows: list[list[str]]) -> Table:
         if name.strip() or any(cells):
             names.append(name)
             columns.append(pa.array(cells, pa.string()))
-    found: Table = pa.Table.from_arrays(columns, names=names)
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def key_names(path: Path) -> tuple[str, ...]:
+    """Return the keys of all objects in a file, in the order in which they first come."""
+    names: dict[str, None] = {}
+    for _, found in _objects(path, None):
+        if not found.keys() <= names.keys():
+            names.update(dict.fromkeys(found))
+    if not names:
+        raise CsvProblem.not_as_named(path, "JSON lines", "it holds no object with a key")
+    return tuple(names)
+
+
+def text_batches(path: Path, names: Sequence[str], file: IO[bytes] | None = None) -> Iterator[Rows]:
+    """Yield record batches of the cells of these keys as text, empty where there is nothing."""
+    rows: list[list[str]] = []
+    for line, found in _objects(path, file):
+        cells = [found.get(name) for name in names]
+        for name, cell in zip(names, cells, strict=True):
+            if isinstance(cell, dict | list):
+                what = "an object" if isinstance(cell, dict) else "a list"
+                raise CsvProblem(
+                    f"{str(path)!r}, line {line}: {name!r} holds {what}, and a cell of a table holds one value. "
+                    "Next: write its parts under names of their own."
+                )
+        rows.append(["" if cell is None else as_text(cell) for cell in cells])
+        if len(rows) == BATCH:
+            yield _batch(rows, names)
+            rows = []
+    yield _batch(rows, names)
+
+
+def _batch(rows: list[list[str]], names: Sequence[str]) -> Rows:
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return pa.RecordBatch.from_arrays([pa.array(cells, pa.string()) for cells in columns], names=list(names))
+
+
+def _objects(path: Path, file: IO[bytes] | None) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield the objects of a file and the lines they stand in."""
+    number = 0
+    try:
+        # Opened by its name, pyarrow reads a compressed file as what it holds.
+        source = pa.input_stream(str(path)) if file is None or path.suffix.lower() in COMPRESSED else file
+        for number, line in enumerate(io.TextIOWrapper(source, encoding="utf-8-sig"), start=1):
+            if line.strip():
+                yield number, _object(line, number, path)
+    except UnicodeDecodeError as error:
+        raise CsvProblem.encoding(path, f"after line {number}") from error
+
+
+def _object(line: str, number: int, path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(line, parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError) as error:
+        what = "line {}: {}".format(number, getattr(error, "msg", None) or error)
+        if number == 1 and line.lstrip().startswith("["):
+            what += "; an array has to be written one object a line, for example by jq -c '.[]'"
+        raise CsvProblem.not_as_named(path, "JSON lines", what) from error
+    if not isinstance(found, dict):
+        raise CsvProblem.not_as_named(path, "JSON lines", f'line {number} is no object such as {{"key": 1}}')
     return found
-
-
-def header_place(rows: Sequence[Sequence[str]]) -> int:
-    """Return the place of the row of column names among the first rows of a table; empty cells are empty text.
-
-    Lines above it are blank, or have a cell in no more than half of the columns, such as a title and a date; they end
-    earlier than the table, or leave at least two columns without a name, so that no table could begin with them. What
-    then follows has to look like names: different texts, none of them a number, and below a number or above a blank
-    line, as a column of sentences would lack. Else the first row is taken.
-    """
-    rows = [_without_end(row) for row in rows[:ROWS]]
-    widths = Counter(len(row) for row in rows if any(row))
-    width = max(widths, key=lambda w: (widths[w], w), default=0)
-    place = next((i for i, row in enumerate(rows) if not _is_title(row, width)), 0)
-    above, below = rows[:place], rows[place + 1 :]
-    if not any(map(any, above)):
-        return place
-    blank = not all(map(any, above))
-    numbers = any(NUMBER_LIKE.fullmatch(cell) for row in below for cell in row)
-    return place if width > 1 and _are_names(rows[place], width) and below and (blank or numbers) else 0
-
-
-def _without_end(row: Sequence[str]) -> list[str]:
-    """Return the cells of a row up to the last that is not empty, without blanks around them."""
-    cells = [cell.strip() for cell in row]
-    while cells and not cells[-1]:
-        cells.pop()
-    return cells
-
-
-def _is_title(row: Sequence[str], width: int) -> bool:
-    filled = sum(map(bool, row))
-    return not filled or (len(row) < width and filled <= max(width // 2, 1))
-
-
-def _are_names(row: Sequence[str], width: int) -> bool:
-    filled = [cell for cell in row if cell]
-    known = len(set(filled)) == len(filled) >= width - 1
-    return known and not any(NUMBER_LIKE.fullmatch(cell) for cell in filled)

@@ -12,11 +12,11 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from .._arrays import Array, Codes
-from .._files import COMPRESSED, whole_file
+from .._files import COMPRESSED, WRITTEN, whole_file
 from ..errors import SourceError
 from ..schema import Level
 from .arrow import Schema, Table
-from .files import written_kind
+from .files import file_kind
 
 
 def write_tables(path: Path, tables: Iterable[Table]) -> int:
@@ -24,7 +24,9 @@ def write_tables(path: Path, tables: Iterable[Table]) -> int:
 
     On any error, and when interrupted, nothing is left and an old file is as it was.
     """
-    kind = written_kind(path)
+    kind = file_kind(path)
+    if kind not in WRITTEN:
+        raise SourceError.unwritable(path, f"results are written as CSV, Parquet or Arrow, not as {kind}")
     if path.suffix.lower() in COMPRESSED:
         raise SourceError.unwritable(path, "results are not written compressed")
     rows = 0
@@ -78,8 +80,7 @@ def answers_table(
     first = pa.array(list(labels)).take(pa.array(choice, mask=choice < 0))
     answers = [("label", first), *((name, pa.array(values)) for name, values in columns)]
     if kept is None:
-        table: Table = pa.table([values for _, values in answers], names=[name for name, _ in answers])
-        return table
+        return pa.table(dict(answers))
     for name, values in answers:
         free = name
         while free in kept.column_names:

@@ -171,7 +171,7 @@ def open_table(source: object, schema: Schema | None = None, dialect: Dialect | 
 
 def remark_spaces(source: Source, may_keep: bool) -> None:
     """Say where spaces around texts were taken away in the Parquet or Arrow files read; of a CSV its first pass did."""
-    from ..engines.csv_remarks import of_spaces
+    from ..engines import of_spaces
 
     if source.spaces is not None:
         paths = list(dict.fromkeys(Path(part.path) for part in source.files))
