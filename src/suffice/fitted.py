@@ -17,7 +17,7 @@ from .densities import Full, Product, Rows
 from .errors import DataError, NegativeError, quoted
 from .estimate import Block, Note, Settings, class_log_prior
 from .estimate.families import GaussianFamily
-from .estimate.shares import frozen_priors, ordered_priors
+from .estimate.priors import frozen_priors, ordered_priors
 from .joint import JointModel
 from .kept_rows import KeptRows
 from .leave_one_out import Learned, leave_groups_out, leave_one_out, refits_needed

@@ -246,7 +246,7 @@ ONLY_PYTHON = {
         "table/__init__.py",
         "table/matrices.py",
     ),
-    *("estimate/families/_location.py", "automatic/statistics.py"),
+    *("estimate/families/laplace.py", "automatic/statistics.py"),
 }
 
 

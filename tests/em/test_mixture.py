@@ -11,8 +11,7 @@ from statistic_laws import check_statistics
 
 from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
 from suffice.densities.mixture import sum_within
-from suffice.em.mixture import Job, Rows, climb, expect
-from suffice.em.mixture_cells import Holes
+from suffice.em.mixture import Holes, Job, Rows, climb, expect
 from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
 from suffice.estimate import Settings

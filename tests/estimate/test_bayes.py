@@ -14,8 +14,8 @@ from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.densities import Covariance, Diagonal, Full, Spherical
 from suffice.errors import SettingError, SingularCovarianceError
 from suffice.estimate import Settings
-from suffice.estimate.bayes import complete_under
 from suffice.estimate.families import GaussianFamily
+from suffice.estimate.predictive import complete_under
 from suffice.stats import FullScatter, GaussianStats, PatternStats
 
 STRUCTURES = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}

@@ -11,8 +11,8 @@ from suffice.automatic import columns as frozen_columns
 from suffice.automatic.folds import FoldedGaussians
 from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members import gaussian
-from suffice.em import tied
-from suffice.em.regression import Regressions
+from suffice.em.cells import complete_shared
+from suffice.em.step import Regressions
 from suffice.leave_one_out.generalized_eigen import LeftOut
 
 OFTEN = 1.0  # of work: with this bound every table takes long
@@ -122,15 +122,15 @@ def test_one_covariance_for_several_classes_is_inverted_once(monkeypatch: pytest
 
     X, y = apart(200, 0.15)
     tables = [PatternStats.summarize(X[part], y[part], 3, None) for part in (slice(None), slice(0, 150))]
-    found = tied.complete_shared(tables, 4)
+    found = complete_shared(tables, 4)
     under, sizes = Regressions.under, []
 
     def each(covariance: np.ndarray, of: np.ndarray) -> Regressions:
         sizes.append((len(covariance), len(of)))
         return under(covariance[of])
 
-    monkeypatch.setattr(tied.Regressions, "under", each)
-    for own, expected in zip(found, tied.complete_shared(tables, 4), strict=True):
+    monkeypatch.setattr(Regressions, "under", each)
+    for own, expected in zip(found, complete_shared(tables, 4), strict=True):
         assert_array_equal(own.mean, expected.mean)
         assert_array_equal(own.scatter.values, expected.scatter.values)
     assert sizes == [(2, 6)] * 4

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np, pattern_groups
 from ..densities import Full, Gaussian
-from ..em.tied import complete_shared
+from ..em.cells import complete_shared
 from ..stats import GaussianStats, PatternStats
 
 STEPS = 10

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Family, Settings
-from ..estimate.bayes import complete_under
+from ..estimate.predictive import complete_under
 from ..leave_one_out.generalized_eigen import LeftOut
 from ..leave_one_out.wishart import WishartClasses
 from ..notes import Kind, Note

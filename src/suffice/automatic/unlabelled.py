@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import Array, np
-from ..em.fill import fill
+from ..em.cell_passes import fill
 from ..estimate import Family, Settings
 from ..estimate.families import GaussianFamily
 from ..forest import levels_within

@@ -3,15 +3,13 @@
 `density.Density` says what a class-conditional density is asked, and what it may leave as it is.
 """
 
-from .counts import Bernoulli as Bernoulli, Multinomial as Multinomial, Poisson as Poisson
+from .counts import Bernoulli as Bernoulli, Categorical as Categorical, Multinomial as Multinomial, Poisson as Poisson
 from .covariance import Covariance as Covariance, Diagonal as Diagonal, Full as Full, Spherical as Spherical
 from .density import Density as Density, Limit as Limit, as_density as as_density
-from .discrete import Categorical as Categorical
 from .gaussian import Gaussian as Gaussian
-from .location_scale import Laplace as Laplace, StudentT as StudentT
 from .low_rank import LowRank as LowRank
 from .mixture import Mixture as Mixture
 from .product import Product as Product, Rows as Rows
-from .student import MultivariateT as MultivariateT
+from .student import Laplace as Laplace, MultivariateT as MultivariateT, StudentT as StudentT
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}

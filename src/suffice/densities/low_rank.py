@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from .._arrays import Array, np, row_chunks
-from .conditional import Conditional, Factors
-from .covariance import chunk_rows
+from .covariance import Conditional, Factors, chunk_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
-from .density import Density
-from .discrete import draw_codes
+from .counts import draw_codes
+from .density import NEAR, Classes, Density, Outcomes, gaussian_kernel, number_outcomes
 from .gaussian import Gaussian
-from .outcomes import NEAR, Classes, Outcomes, gaussian_kernel, number_outcomes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Full, Gaussian
+from ..em.cell_passes import fill as expected
 from ..em.cells import complete
-from ..em.fill import fill as expected
-from ..em.regression import nearest_spd
+from ..em.step import nearest_spd
 from ..errors import MergeError, NotLearnedError
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from .at_hand import Kept

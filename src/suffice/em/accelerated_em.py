@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .regression import nearest_spd
-from .step import Point
+from .step import Point, nearest_spd
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding

@@ -14,11 +14,11 @@ from ..densities.regularize import FLOOR, ROUNDING
 from ..errors import DataError
 from ..notes import Kind, Note
 from ..schema import Level
-from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
+from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
 from .accelerated_em import Climb, Problem, Progress, climb
-from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge
+from .step import PRIOR_ROWS, Parts, Point, Regressions, add_up, as_scatter, expect, maximize, nearest_spd, prior_ridge
 
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"
@@ -324,3 +324,46 @@ def _roots(scatter: Array) -> tuple[Codes, Array]:
     at, which = np.nonzero(values > least)
     roots = vectors.transpose(0, 2, 1)[at, which] * np.sqrt(values[at, which])[:, None]
     return some[at], roots
+
+
+def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[GaussianStats]:
+    """Return the statistics of each table, all of the same columns, after so many steps of EM.
+
+    Means and the scatters of the classes are those expected, conditional covariances of the missing cells included.
+    """
+    groups = [groups_of(stats.dense()) for stats in tables]
+    units = [standard_units(own, stats.k, stats.d) for own, stats in zip(groups, tables, strict=True)]
+    problems = [problem_of(*each) for each in zip(groups, units, tables, strict=True)]
+    parts, sizes = _side_by_side(problems), [stats.k for stats in tables]
+    weight = np.concatenate([own.weight for own in problems])
+    whole = np.concatenate([own.whole for own in problems])
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    total = np.maximum(np.add.reduceat(weight, starts), np.finfo(np.float64).tiny)
+    safe = np.where(weight > 0, weight, 1.0)[:, None]
+    mean = np.concatenate([own.mean for own in units])
+    shared = np.stack([np.diag(own.within) for own in units])
+    scatter, table = whole, np.repeat(np.arange(len(sizes)), sizes)
+    with single_blas_thread():
+        for _ in range(steps):
+            moments = add_up(parts, weight, mean, Regressions.under(nearest_spd(shared)[0], table), whole)
+            step = moments.first / safe
+            mean = mean + step
+            scatter = moments.second - moments.first[:, :, None] * step[:, None, :]
+            shared = np.add.reduceat(scatter, starts, axis=0) / total[:, None, None]
+    found = []
+    for own, stats, start in zip(units, tables, starts, strict=True):
+        part = slice(start, start + stats.k)
+        found.append(own.restored(weight[part], mean[part], scatter[part], FullScatter))
+    return found
+
+
+def _side_by_side(problems: Sequence[PatternProblem]) -> list[Parts]:
+    """Return the parts of all problems, classes of each counted on from the one before, in as few pieces as fit."""
+    alike: dict[int, list[Parts]] = {}
+    start = 0
+    for own in problems:
+        for part in own.parts:
+            moved = replace(part, unit=part.unit + start, owner=part.owner + start)
+            alike.setdefault(part.observed.shape[1], []).append(moved)
+        start += len(own.weight)
+    return [piece for some in alike.values() for piece in Parts.joined(some).bounded()]

@@ -7,16 +7,132 @@ Supervised learning from incomplete data via an EM approach.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
-from ..densities import Full, Gaussian, LowRank, Mixture
+from ..densities import Covariance, Full, Gaussian, LowRank, Mixture
+from ..densities.gaussian import scores_by_size
 from ..densities.mixture import sum_within
-from ..stats import MixtureStats, PatternStats
-from .mixture_cells import Holes
-from .mixture_model import Mixing, MixtureFamily, MixtureModel, Progress
+from ..schema import Level
+from ..stats import CompletedStats, GaussianStats, MixtureStats, PatternStats
+from ..stats.scatter import Scatter
+from .cell_passes import fill_shared_out
+
+ComponentStats = GaussianStats | PatternStats | CompletedStats
+
+
+class Components(Protocol):
+    """The Gaussians that are mixed."""
+
+    @property
+    def structure(self) -> type[Covariance]:
+        """The structure of their covariances."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether all components of all classes have one covariance."""
+
+    @property
+    def form(self) -> type[Scatter]:
+        """The scatter that is kept."""
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ComponentStats:
+        """Return the statistics of a batch, `codes` (n,) being numbers of components."""
+
+
+class Mixing(Protocol):
+    """How rows are counted."""
+
+    @property
+    def inner(self) -> Components:
+        """The family of the components."""
+
+    @property
+    def within(self) -> bool:
+        """Whether the components of a class share one covariance."""
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
+        """Return the statistics of a batch, one component per class."""
+
+
+class MixtureModel(Protocol):
+    """What EM climbs: how rows are counted, and the M step under the settings of an estimate."""
+
+    @property
+    def family(self) -> Mixing:
+        """How rows are counted."""
+
+    @property
+    def pools(self) -> bool:
+        """Whether the covariance of a class takes a part of the others'."""
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether covariances are shrunk or pooled even where they are usable as they are."""
+
+    def gentle(self) -> Self:
+        """Return the model in which the components of a class share one covariance, for a first step."""
+
+    def estimate(self, stats: MixtureStats) -> Mixture:
+        """Return the mixture of largest likelihood, with the repairs that keep its covariances usable."""
+
+    def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
+        """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats."""
+
+    def label(self, c: int) -> Level:
+        """Return the name of a class, for errors."""
+
+
+S_contra = TypeVar("S_contra", contravariant=True)
+
+
+class MixtureFamily(Mixing, Protocol[S_contra]):
+    """What becomes a model under settings."""
+
+    def under(self, settings: S_contra) -> MixtureModel:
+        """Return the model that EM climbs."""
+
+    def apart(self) -> Self:
+        """Return the family that fits each class alone: where all share a covariance, its components share one."""
+
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Holes:
+    """Which rows are complete, and which miss some cells; the others miss all."""
+
+    complete: Codes
+    some: Codes
+
+    @classmethod
+    def find(cls, values: Array) -> Holes:
+        """Sort out the rows."""
+        absent = np.isnan(values).sum(axis=1)
+        return cls(np.flatnonzero(absent == 0), np.flatnonzero((absent > 0) & (absent < values.shape[1])))
+
+    @property
+    def any_filled(self) -> bool:
+        """Whether any row misses some of its cells."""
+        return len(self.some) > 0
+
+    def log_density(self, gaussian: Gaussian, values: Array) -> Array:
+        """Return what `Gaussian.log_density` does, all patterns with equally many observed cells at once."""
+        covariance, used = gaussian.covariance, list(gaussian.used)
+        if not self.any_filled or not isinstance(covariance, Full) or not used:
+            return gaussian.log_density(values)
+        scores = np.zeros((len(values), len(gaussian.means)))
+        scores[self.complete] = gaussian.log_density(values[self.complete])
+        scores[self.some] = scores_by_size(covariance, values[self.some][:, used], gaussian.means[:, used])
+        return scores
+
+    def summarize(self, values: Array, weight: Array, gaussian: Gaussian, form: type[Scatter]) -> GaussianStats:
+        """Return the expected statistics of the rows that miss some cells, weighted by component (n, m)."""
+        return fill_shared_out(values[self.some], weight[self.some], gaussian, form)
+
 
 LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's

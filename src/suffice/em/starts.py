@@ -17,8 +17,7 @@ from ..errors import DataError
 from ..schema import Level
 from ..stats import MixtureStats
 from .kmeans import far_apart, lloyd
-from .mixture import Climb, Job, Rows, T, climb, expect, log_shares, owners, share_by_class
-from .mixture_model import Mixing, MixtureFamily
+from .mixture import Climb, Job, Mixing, MixtureFamily, Rows, T, climb, expect, log_shares, owners, share_by_class
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian, Mixture
-from ..em.mixture_model import ComponentStats
+from ..em.mixture import ComponentStats
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats
@@ -93,7 +93,7 @@ class MixtureFamily(Family):
 
 @dataclass(frozen=True, slots=True)
 class MixtureEstimate:
-    """The M step of EM for a mixture: a family under settings; see `em.mixture_model.MixtureModel`."""
+    """The M step of EM for a mixture: a family under settings; see `em.mixture.MixtureModel`."""
 
     family: MixtureFamily
     settings: Settings

@@ -10,8 +10,8 @@ from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical
 from ..errors import SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
-from ..estimate.bayes import matrices
 from ..estimate.families import GaussianFamily, as_family, lacking
+from ..estimate.predictive import matrices
 from ..questions.linear import gaussian_of, prior_of
 from ..schema import Kind, Level, Name, Schema
 from ._constraints import DIVISOR, PRIOR, SMOOTHING, Constraints

@@ -2,7 +2,8 @@
 
 Without row i its class has another weight, mean and scatter (see `leaving`), the scatter within classes loses
 h δδᵀ, and the prior covariance B, which is made from the rows, changes in every entry of its diagonal: so each row
-has a factor of its own for every class, but no refit. What is summed is what `estimate.bayes` sums, by its formulas.
+has a factor of its own for every class, but no refit. What is summed is what `estimate.predictive` sums, by its
+formulas.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from ..densities import Diagonal, Full, MultivariateT, StudentT
 from ..densities.gaussian import LOG_2PI
 from ..densities.regularize import FLOOR, ROUNDING, USABLE
 from ..densities.student import log_t_constant, t_decay
-from ..estimate.bayes import balance, posterior_weight, prior_target
 from ..estimate.families import GaussianFamily
+from ..estimate.predictive import balance, posterior_weight, prior_target
 from ..estimate.priors import NormalInverseWishart
 from ..stats import GaussianStats
 from ..stats.pooling import divisors

@@ -17,8 +17,7 @@ from ..densities.gaussian import LOG_2PI
 from ..densities.regularize import FLOOR, ROUNDING
 from ..em.accelerated_em import Climb, climb
 from ..em.cells import Units, groups_of, standard_units
-from ..em.regression import Regressions, nearest_spd
-from ..em.step import Point
+from ..em.step import Point, Regressions, nearest_spd
 from ..estimate import Settings
 from ..stats import PatternStats, PooledScatter
 from ..stats.pooling import divisors

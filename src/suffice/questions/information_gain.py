@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, ndtr, np
-from ..densities.outcomes import Outcomes
+from ..densities.density import Outcomes
 from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted

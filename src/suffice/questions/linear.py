@@ -7,8 +7,8 @@ from dataclasses import replace
 from .._arrays import Array, np
 from ..densities import Gaussian, MultivariateT, StudentT
 from ..estimate import NormalInverseWishart
-from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
+from ..estimate.predictive import matrices, plug_in
 from ..fitted import Fitted
 
 

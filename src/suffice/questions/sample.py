@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from .._arrays import IN_MEMORY, Array, Codes, is_whole, np, row_chunks, rows_within
 from ..classify import log_posterior
 from ..densities import Density, Rows
-from ..densities.discrete import draw_codes
+from ..densities.counts import draw_codes
 from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block

@@ -12,14 +12,15 @@ its statistic is in `suffice.files.model_file.STATISTICS`; the laws of `suffice.
 
 from __future__ import annotations
 
-from .bernoulli import BernoulliFamily as BernoulliFamily
-from .block import Block as Block, as_family as as_family, lacking as lacking
 from .categorical import CategoricalFamily as CategoricalFamily
-from .family import Family as Family, Settings as Settings
+from .counts import (
+    BernoulliFamily as BernoulliFamily,
+    MultinomialFamily as MultinomialFamily,
+    PoissonFamily as PoissonFamily,
+)
+from .family import Block as Block, Family as Family, Settings as Settings, as_family as as_family, lacking as lacking
 from .gaussian import GaussianFamily as GaussianFamily
 from .laplace import LaplaceFamily as LaplaceFamily
-from .multinomial import MultinomialFamily as MultinomialFamily
-from .poisson import PoissonFamily as PoissonFamily
 
 FAMILIES: dict[str, Family] = {
     "gaussian": GaussianFamily(),

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..._arrays import IN_CACHE, Array, Codes, np, row_chunks, rows_within
+from ..._arrays import IN_CACHE, Array, Codes, np, row_chunks, rows_within, sparse
 from ...errors import DataError
 from ...stats import SumStats
 from ...stats._downdate import remainder
-from ._counts import Counts
 from .family import Family, Settings
 
+Counts = Array | sparse.csr_array  # rows (n, d): dense with NaN for missing, or sparse, where nothing is missing
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
 SLACK = 1e-9  # by which a row may exceed the statistics it is taken out of, relative to them: rounding of long sums
 

@@ -14,7 +14,7 @@ from ...schema import Level, Name
 from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
-from ..shares import estimate_categorical, level_shares
+from ..priors import estimate_categorical, level_shares
 from ._removal import SLACK, LimitFamily, refuse, row_weights, without
 from .family import Settings
 

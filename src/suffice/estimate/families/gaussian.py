@@ -8,9 +8,8 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
-from ...em.cell_passes import complete_rows
+from ...em.cell_passes import complete_rows, fill
 from ...em.cells import weak_prior
-from ...em.fill import fill
 from ...notes import Note
 from ...stats import (
     CompletedStats,
@@ -23,9 +22,8 @@ from ...stats import (
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ...table.devices import DeviceTable
-from ..bayes import Predictive
 from ..likelihood import GaussianEstimate
-from ..predictive import BayesEstimate
+from ..predictive import BayesEstimate, Predictive
 from ..shrinkage import Shrinkage
 from .family import Family, Settings
 
