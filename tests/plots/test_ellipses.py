@@ -9,7 +9,7 @@ from scipy import stats
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import SettingError
 from suffice.plots import ClassEllipsesDisplay, MixtureComponentsDisplay
-from suffice.plots.ellipses import holding, radius
+from suffice.plots.gaussians import holding, radius
 
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.68, 0.95, 0.999])

@@ -15,10 +15,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.plots import EffectDisplay
 from suffice.plots._view import View
 from suffice.report import render_page
-from suffice.report.effects import FOOT, LEFT, WIDE, collect_effects
-from suffice.report.swarms import STRIP, collect_swarms, ranks, swarm
-
-COLORS = ["#111111", "#222222", "#333333"] * 12
+from suffice.report.reasons import FOOT, LEFT, STRIP, WIDE, collect_effects, collect_swarms, ranks, swarm
 
 
 def _points(path):
@@ -30,7 +27,7 @@ def test_curves_are_those_of_the_display():
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 2)) * [1.0, 1000.0] + y[:, None] * [3.0, 500.0]
     view = View(NaiveBayes().fit(X, y))
-    told = collect_effects(view, COLORS)
+    told = collect_effects(view)
     found = EffectDisplay.of(view, [0, 1], grid=60)
     low, high = found.limits()
     assert [panel["name"] for panel in told["panels"]] == ["column 0", "column 1"]  # the one that tells most is first
@@ -126,12 +123,12 @@ def test_swarms_keep_dots_apart_and_ranks_are_ranks():
 
 def test_they_are_left_out_where_there_is_nothing_to_say():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    assert collect_effects(View(NaiveBayes().fit(X, ["a"] * 30)), COLORS) is None
+    assert collect_effects(View(NaiveBayes().fit(X, ["a"] * 30))) is None
     assert collect_swarms(View(NaiveBayes().fit(X, ["a"] * 30))) is None
     y = np.arange(30) % 2
     assert collect_swarms(View(NaiveBayes(keep_rows=0).fit(X, y))) is None
     assert collect_swarms(View(GenerativeForest().fit(X, y))) is None
-    assert collect_effects(View(GenerativeForest().fit(X, y)), COLORS) is not None
+    assert collect_effects(View(GenerativeForest().fit(X, y))) is not None
 
 
 def test_hostile_names_and_many_classes_stay_text():
@@ -141,7 +138,7 @@ def test_hostile_names_and_many_classes_stay_text():
         {"<b>&amp;": rng.normal(size=120) + codes, "kind": rng.choice(["<script>", '"&', "z" * 60], 120)}
     )
     model = NaiveBayes().fit(table, [f"</svg>{c}" for c in codes])
-    told = collect_effects(View(model), COLORS)
+    told = collect_effects(View(model))
     assert len(told["curves"]) == 8
     for panel in told["panels"]:
         ET.fromstring(panel["svg"])
@@ -154,7 +151,7 @@ def test_hostile_names_and_many_classes_stay_text():
 def test_thirty_columns_take_few_letters():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     view = View(GaussianDiscriminant(shared=True).fit(X, y))
-    effects, swarms = collect_effects(view, COLORS), collect_swarms(view)
+    effects, swarms = collect_effects(view), collect_swarms(view)
     letters = sum(len(own["svg"]) for own in effects["panels"] + effects["more"])
     assert len(effects["panels"] + effects["more"]) == 30
     assert letters + sum(len(line["strip"]) for own in swarms for line in own["lines"]) < 150_000

@@ -15,7 +15,7 @@ from fitted_models import case, steps
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.report import collect_facts, render_page
-from suffice.report.form_fields import in_steps
+from suffice.report.facts import in_steps
 
 EMPTY = {"meta", "link", "br", "img", "hr", "input"}
 

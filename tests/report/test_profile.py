@@ -12,11 +12,9 @@ import pytest
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.datasets import penguins_path
 from suffice.report import collect_profile, profile_table, render_page
-from suffice.report.profile.alone import recall_alone
-from suffice.report.profile.bars import HEIGHTS, bins_of, number, step_of
-from suffice.report.profile.columns import are_dates
-from suffice.report.profile.same import correlations
-from suffice.report.profile.seen import seen_by_model
+from suffice.report.profile.alerts import recall_alone
+from suffice.report.profile.columns import HEIGHTS, are_dates, bins_of, number, step_of
+from suffice.report.profile.table import correlations, learned_table
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +369,7 @@ def test_recall_alone_is_that_of_each_row_judged_by_the_others(rng):
     x = np.round(rng.normal(size=n) + (y == "b") * 2, 1)
     x[rng.random(n) < 0.1] = np.nan
     model = GaussianDiscriminant().fit(pd.DataFrame({"x": x}), y)
-    table = seen_by_model(model._fitted, [0])
+    table = learned_table(model._fitted, [0])
     right = np.zeros(n)
     prior = pd.Series(y).value_counts()
     for i in range(n):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from suffice import GaussianDiscriminant, GenerativeClassifier, NormalInverseWishart
 from suffice._arrays import pattern_groups
 from suffice.forest.columns import MOST_LEVELS, ForestColumns
-from suffice.report.profile.bars import step_of
+from suffice.report.profile.columns import step_of
 from suffice.stats.counts import CodedColumns
 
 

@@ -5,18 +5,11 @@ A class has the same colour, marker and line in every plot: those of its place i
 are integrated out. Matplotlib is needed to draw, and loaded then: `pip install 'suffice[plot]'`.
 """
 
-from .calibration import CalibrationCurveDisplay
-from .columns import ClassDensitiesDisplay
-from .comparison import ModelComparisonDisplay
-from .components import MixtureComponentsDisplay
-from .discriminant import DiscriminantPlaneDisplay
-from .effects import EffectDisplay
-from .ellipses import ClassEllipsesDisplay
-from .importance import ImportanceDisplay
-from .learning_curve import LearningCurveDisplay
-from .outliers import OutlierPValuesDisplay
-from .regions import DecisionRegionsDisplay
-from .waterfall import WaterfallDisplay
+from .densities import ClassDensitiesDisplay
+from .gaussians import ClassEllipsesDisplay, DiscriminantPlaneDisplay, MixtureComponentsDisplay
+from .judging import CalibrationCurveDisplay, ImportanceDisplay, LearningCurveDisplay, OutlierPValuesDisplay
+from .reasons import EffectDisplay, WaterfallDisplay
+from .regions import DecisionRegionsDisplay, ModelComparisonDisplay
 
 __all__ = [
     "CalibrationCurveDisplay",

@@ -54,7 +54,9 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.6)) -> Axes
     return found
 
 
-def panels(count: int, ax: Axes | None, sharey: bool = False) -> list[Axes]:
+def panels(
+    count: int, ax: Axes | None, size: tuple[float, float] = (3.2, 2.5), *, sharex: bool = False, sharey: bool = False
+) -> list[Axes]:
     """Return the axes given, or so many of a new figure, in rows of two or three; DataError of none."""
     if not count:
         raise DataError("There is no column that can be drawn by itself. Next: see what the model says of whole rows.")
@@ -62,8 +64,8 @@ def panels(count: int, ax: Axes | None, sharey: bool = False) -> list[Axes]:
         return [ax]
     wide = min(count, 3 if count not in (2, 4) else 2)
     high = -(-count // wide)
-    size = (max(3.2 * wide, 5.0) + 1.4, max(2.5 * high, 3.2))
-    figure, grid = pyplot().subplots(high, wide, figsize=size, layout="constrained", squeeze=False, sharey=sharey)
+    look = {"figsize": (max(size[0] * wide, 5.0) + 1.4, max(size[1] * high, 3.2)), "layout": "constrained"}
+    figure, grid = pyplot().subplots(high, wide, squeeze=False, sharex=sharex, sharey=sharey, **look)
     OWN.add(figure)
     found: list[Axes] = list(grid.ravel())
     for panel in found[count:]:

@@ -12,14 +12,13 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np, row_chunks, rows_within
 from ..densities import Bernoulli, Multinomial, Poisson, Rows as BlockRows
-from ..errors import DataError, quoted
+from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
 from ..forest import ForestDensity
-from ..schema import Kind, Level, Name, column_name
+from ..schema import Kind, Level, Name, Schema, column_name
 from ..stats import Reservoir
-from ..table import NewColumn, Table, factorize, label_values, make_table, read_table
-from ._known import Known, KnownCells
-from ._model import check_model, learned
+from ..table import Holes, NewColumn, Table, factorize, label_values, make_table, read_table
+from ..table.categories import both_truths
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
 LEAST_RANGE = 1e-280  # of an axis: densities over narrower ones, and cells of it, leave the range of floats
@@ -62,6 +61,17 @@ class Axis:
         """The width of a cell."""
         return (self.high - self.low) / len(self.at)
 
+    @classmethod
+    def over(cls, position: int, label: str, low: float, high: float, cells: int) -> Axis:
+        """Return a range of numbers in so many equal cells, each at its middle."""
+        edges = np.linspace(low, high, cells + 1)
+        at = (edges[1:] + edges[:-1]) / 2
+        return cls(position, label, at, at, low, high)
+
+    def between(self, low: float, high: float, cells: int) -> Axis:
+        """Return another range of the same numbers."""
+        return self.over(self.position, self.label, low, high, cells)
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -80,12 +90,77 @@ class Rows:
         return np.asarray(column, dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The cells of one column that are known: their rows, and their values (m,) as a user has them."""
+
+    rows: slice
+    values: NDArray[np.generic]
+
+
+@dataclass(slots=True)
+class KnownCells:
+    """A table with the columns of a schema, in which all cells miss but those in `known`, by position."""
+
+    schema: Schema
+    rows: int
+    known: Mapping[int, Known]
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Return these columns as float64 (n, d), NaN where missing."""
+        block = np.full((self.rows, len(positions)), np.nan)
+        for j, position in enumerate(positions):
+            own = self.known.get(position)
+            if own is not None:
+                block[own.rows, j] = own.values.astype(np.float64)
+        return block
+
+    def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
+        """Return the sorted levels of a column and a code per row (n,), −1 where missing."""
+        codes = np.full(self.rows, -1, dtype=np.int32)
+        own, column = self.known.get(position), self.schema.columns[position]
+        if own is None:
+            return (), codes
+        if column.kind is Kind.BOOLEAN:
+            levels, found = both_truths(*factorize(own.values.astype(bool), column.name))
+        else:
+            values = own.values if column.kind.is_label else own.values.astype(np.float64)
+            levels, found = factorize(values, column.name)
+        codes[own.rows] = found
+        return levels, codes
+
+    def fill(self, holes: Holes) -> object:
+        """There is no table to fill."""
+        raise NotImplementedError("a table that was never built")
+
+
+def check_model(estimator: Any) -> Any:
+    """Return a fitted model of ours; SettingError for anything else."""
+    if not isinstance(getattr(estimator, "_learned", None), Fitted):
+        raise SettingError(
+            f"{type(estimator).__name__} is not a fitted model of suffice. Next: fit it, or give one that is."
+        )
+    return estimator
+
+
+def label_codes(y: object, n: int, classes: Sequence[Level]) -> tuple[tuple[Level, ...], Codes]:
+    """Return classes, others found in labels `y` after them, and the number of each label (n,), −1 where missing."""
+    if y is None:
+        return tuple(classes), np.full(n, -1)
+    levels, codes = factorize(label_values(y), "y")
+    known = {(isinstance(label, bool), label) for label in classes}
+    every = (*classes, *(level for level in levels if (isinstance(level, bool), level) not in known))
+    place = {(isinstance(label, bool), label): c for c, label in enumerate(every)}
+    number = np.array([*(place[isinstance(level, bool), level] for level in levels), -1], dtype=np.int64)
+    return every, number[codes]
+
+
 class View:
     """A fitted estimator, seen column by column: the columns are those of its joint density."""
 
     def __init__(self, estimator: object) -> None:
         self.estimator = check_model(estimator)
-        self.fitted = learned(self.estimator)
+        self.fitted: Fitted = self.estimator._fitted
         self.asked = self.fitted.joint_value
         self.schema, self.model = self.fitted.schema, self.asked.joint
         self.classes: list[Level] = self.estimator.classes_.tolist()
@@ -94,10 +169,7 @@ class View:
     def rows(self, X: object = None, y: object = None) -> Rows | None:
         """Return the rows of a table, or without one those that the model keeps; None if it keeps none."""
         if X is not None:
-            parts = self.asked.rows(X)
-            n = read_table(X).rows
-            codes = np.full(n, -1) if y is None else self._codes(y, n)
-            return Rows(parts, codes)
+            return Rows(self.asked.rows(X), self._codes(y, read_table(X).rows))
         sample = self.fitted.statistics.sample
         return None if sample is None else Rows(self.asked.recoded(sample.rows), sample.codes, own=True)
 
@@ -128,17 +200,15 @@ class View:
         return NewColumn(column.name, column.kind, values)
 
     def _codes(self, y: object, n: int) -> Codes:
-        levels, codes = factorize(label_values(y), "y")
+        every, codes = label_codes(y, n, self.classes)
         if len(codes) != n:
             raise DataError(f"X has {n} rows and y has {len(codes)}. Next: give one label per row.")
-        unknown = [level for level in levels if level not in self.classes]
-        if unknown:
+        if len(every) > len(self.classes):
             raise DataError(
-                f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(self.classes)}. "
-                "Next: leave these rows out."
+                f"y holds {quoted(every[len(self.classes) :])}, which this model does not know; its classes are "
+                f"{quoted(self.classes)}. Next: leave these rows out."
             )
-        number = np.array([*(self.classes.index(level) for level in levels), -1])
-        return np.asarray(number[codes])
+        return codes
 
     def cells(self, rows: Rows, position: int) -> Array:
         """Return a column of rows as it stands on its axis (n,)."""
@@ -185,15 +255,13 @@ class View:
             values[:] = levels
             at = np.arange(len(levels), dtype=np.float64)
             return Axis(position, label, values, at, -0.5, len(levels) - 0.5, tuple(levels))
-        low, high = _range(self._seen(rows).cells(block, j))
+        low, high = observed_range(self._seen(rows).cells(block, j))
         if isinstance(density, Poisson):
             low, high = max(np.floor(low), 0.0), np.ceil(high)
             step = np.ceil((high - low + 1) / MOST_COUNTS)
             at = np.arange(low, high + 1, step)
             return Axis(position, label, at, at, low - step / 2, at[-1] + step / 2, whole=True)
-        edges = np.linspace(low, high, cells + 1)
-        at = (edges[1:] + edges[:-1]) / 2
-        return Axis(position, label, at, at, low, high)
+        return Axis.over(position, label, low, high, cells)
 
     def readable(self, axis: Axis, most: int = MOST_LEVELS) -> Axis:
         """Return the axis with no more categories than can be read: those that are most probable, over all classes."""
@@ -361,7 +429,7 @@ def _go_together(one: Array, two: Array) -> bool:
     return bool(np.abs(np.asarray(np.corrcoef(ranks))[0, 1]) > COPIES)
 
 
-def _range(cells: Array) -> tuple[float, float]:
+def observed_range(cells: Array) -> tuple[float, float]:
     """Return the range of the observed cells, widened by 6 %; cells far outside the bulk do not count."""
     seen = cells[np.isfinite(cells)]
     if not len(seen):
@@ -373,3 +441,42 @@ def _range(cells: Array) -> tuple[float, float]:
         low = high
     margin = 0.06 * (high - low) or max(abs(low), 1.0) * 0.1
     return float(low - margin), float(high + margin)
+
+
+def cells_as_text(view: View, X: object, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
+    """Return (column, cell as text) of some columns of every row; a missing cell is "unknown"."""
+    table, order = view.aligned(X)
+    columns = []
+    for position in positions:
+        column = view.schema.columns[position]
+        if column.kind is Kind.NUMERIC:
+            numbers = table.numeric([order[position]])[:, 0]
+            text = ["unknown" if cell != cell else in_words(float(cell)) for cell in numbers]
+        else:
+            levels, codes = table.categories(order[position])
+            text = ["unknown" if code < 0 else str(levels[code]) for code in codes]
+        columns.append([(str(column.name), cell) for cell in text])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def take(X: Any, index: Codes) -> Any:
+    """Return some rows of a table of any kind."""
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
+        return X.take(index)
+    return [X[int(i)] for i in index] if isinstance(X, list | tuple) else X[index]
+
+
+def in_words(value: float) -> str:
+    """Return a number with four digits, as a person would write it."""
+    return f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
+
+
+def percent(p: float) -> str:
+    """Return a probability in percent, never rounded to certainty."""
+    if 0 < p < 0.001:
+        return "< 0.1 %"
+    if 0.999 < p < 1:
+        return "> 99.9 %"
+    return f"{100 * p:.{0 if 0.01 <= p <= 0.99 or p in (0.0, 1.0) else 1}f} %"

@@ -1,16 +1,17 @@
-"""Which class the model answers where: the plane of two columns, or the line of one, all others missing."""
+"""Which class is answered where, by one model or by several side by side; columns that are not drawn are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import SettingError
-from ..schema import Level, Name
+from ..schema import Level, Name, column_name
+from ..table import label_values, read_table
 from . import _style as style
-from ._view import Axis, View
+from ._view import Axis, View, label_codes, observed_range
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 RARE = 0.1  # share of a class below which it is seldom the most probable one
 FULL = 10.0  # times as likely as its share, from which on a class has its full colour
 LIFTS = (1.5, 3.0, 10.0)  # in the legend
+KINDS = {
+    "full covariances": {"covariance": "full", "shared": False},
+    "shared covariance": {"covariance": "full", "shared": True},
+    "diagonal covariances": {"covariance": "diagonal", "shared": False},
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -130,7 +136,7 @@ class DecisionRegionsDisplay:
         from matplotlib.patches import Patch
 
         patches = [
-            Patch(facecolor=(0.4, 0.4, 0.4, float(lift_strength(own))), edgecolor=style.INK, linewidth=0.5)
+            Patch(facecolor=(0.4, 0.4, 0.4, float(_lift_strength(own))), edgecolor=style.INK, linewidth=0.5)
             for own in LIFTS
         ]
         texts = [f"×{own:g}" for own in LIFTS[:-1]] + [f"×{LIFTS[-1]:g} or more"]
@@ -150,14 +156,8 @@ class DecisionRegionsDisplay:
     def _plot_plane(self, points: bool) -> None:
         x, y = self.axes
         style.name_axis(self.ax_, "y", y)
-        self.surface_ = self.ax_.imshow(
-            shade(self.posterior) if self.share is None else shade_lift(self.posterior / self.share),
-            extent=(x.low, x.high, y.low, y.high),
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-            zorder=0,
-        )
+        colors = shade(self.posterior) if self.share is None else _shade_lift(self.posterior / self.share)
+        self.surface_ = paint(self.ax_, x, y, colors)
         if self.share is None and x.levels is None and y.levels is None and not x.whole and not y.whole:
             self.boundaries_ = draw_boundaries(self.ax_, x.at, y.at, self.posterior)
         for axis, draw in ((x, self.ax_.axvline), (y, self.ax_.axhline)):
@@ -215,27 +215,32 @@ def check_axes(axes: list[Axis]) -> list[Axis]:
     return axes
 
 
+def paint(ax: Axes, x: Axis, y: Axis, colors: Array) -> Artist:
+    """Paint the plane of two axes with colours (y, x, 4) and return the image."""
+    look = {"origin": "lower", "aspect": "auto", "interpolation": "nearest", "zorder": 0}
+    return ax.imshow(colors, extent=(x.low, x.high, y.low, y.high), **look)
+
+
 def shade(posterior: Array) -> Array:
     """Return the colour (…, 4) of the most probable class, red, green, blue and how much of it: more where surer."""
     k = posterior.shape[-1]
     sure = (posterior.max(axis=-1) - 1.0 / k) / (1.0 - 1.0 / k) if k > 1 else np.ones(posterior.shape[:-1])
-    return _painted(posterior.argmax(axis=-1), 0.12 + 0.43 * np.clip(sure, 0.0, 1.0), k)
+    return _painted(posterior, 0.12 + 0.43 * np.clip(sure, 0.0, 1.0))
 
 
-def shade_lift(lift: Array) -> Array:
+def _shade_lift(lift: Array) -> Array:
     """Return the colour (…, 4) of the class of the largest lift, nothing of it at 1, most from FULL on."""
-    best = lift.argmax(axis=-1)
-    return _painted(best, lift_strength(lift.max(axis=-1)), lift.shape[-1])
+    return _painted(lift, _lift_strength(lift.max(axis=-1)))
 
 
-def lift_strength(lift: Array | float) -> Array:
+def _lift_strength(lift: Array | float) -> Array:
     """Return how strong the colour of a class is that is so many times as likely as its share."""
     return np.asarray(0.65 * np.clip(np.log(np.maximum(lift, 1.0)) / np.log(FULL), 0.0, 1.0))
 
 
-def _painted(best: Codes, strength: Array, k: int) -> Array:
-    colors = np.array([style.rgb(c) for c in range(k)])
-    return np.concatenate([colors[best], strength[..., None]], axis=-1)
+def _painted(score: Array, strength: Array) -> Array:
+    colors = np.array([style.rgb(c) for c in range(score.shape[-1])])
+    return np.concatenate([colors[score.argmax(axis=-1)], strength[..., None]], axis=-1)
 
 
 def _share_of(view: View, priors: object, by: str) -> Array | None:
@@ -263,3 +268,156 @@ def draw_boundaries(ax: Axes, x: Array, y: Array, posterior: Array) -> list[Arti
             look = {"hatches": [style.hatch(c)], "colors": "none"}
             ax.contourf(x, y, ahead, levels=[0.0, 2.0], zorder=1, **look).set_edgecolor((0, 0, 0, 0.25))
     return found
+
+
+# --- several models ---
+
+
+@dataclass(eq=False, repr=False)
+class ModelComparisonDisplay:
+    """The decision regions of several models that learned from the same two columns, a panel each.
+
+    Separate full covariances bend the boundaries, a shared one makes them straight, diagonal ones (naive Bayes) bend
+    them along the axes; logistic regression draws straight lines without a model of the rows.
+
+    Build it with `from_estimator`, which fits the three generative models, or with `from_estimators`, which takes
+    fitted ones of any kind.
+
+    Attributes
+    ----------
+    posteriors : {title: (100, 100, k)}
+    axes_ : list of Matplotlib axes, one per model; ax_ the first of them; figure_ the figure.
+    estimators : {title: fitted model}
+    """
+
+    axes: tuple[Axis, ...]
+    posteriors: dict[str, Array]
+    estimators: dict[str, Any]
+    classes: list[Level]
+    cells: Array
+    codes: Codes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: object,
+        y: object,
+        *,
+        columns: Sequence[Name] | None = None,
+        peer: object = None,
+        grid: int = 100,
+        **options: bool,
+    ) -> Self:
+        """Fit full, shared and diagonal covariances to two columns, and draw them beside a peer.
+
+        Parameters
+        ----------
+        estimator : GaussianDiscriminant, fitted or not
+            Its other settings are those of all three models; it stays as it is.
+        X, y : rows (n, d) and their labels
+        columns : two numeric columns; by default the first two
+        peer : scikit-learn classifier, optional
+            It is cloned by its settings and fitted to the rows with both cells, on standardised columns;
+            `LogisticRegression()`, say.
+        grid : int
+        **options : passed to `plot`
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> from suffice.plots import ModelComparisonDisplay
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = load_iris(return_X_y=True)
+        >>> display = ModelComparisonDisplay.from_estimator(GaussianDiscriminant(), X, y, peer=LogisticRegression())
+        >>> list(display.estimators)
+        ['full covariances', 'shared covariance', 'diagonal covariances', 'LogisticRegression']
+        """
+        if not {"covariance", "shared"} <= set(estimator.get_params()):
+            raise SettingError(
+                f"{type(estimator).__name__} has no covariance= and shared= to compare. "
+                "Next: give a GaussianDiscriminant, or compare fitted models by from_estimators."
+            )
+        from sklearn.base import clone
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        _, cells = _two_columns(X, columns)
+        labels = label_values(y)
+        models = {title: clone(estimator).set_params(**own).fit(cells, labels) for title, own in KINDS.items()}
+        if peer is not None:  # of standardised rows, so that its penalty means the same for both columns
+            whole = (label_codes(y, len(cells), ())[1] >= 0) & np.isfinite(cells).all(axis=1)
+            models[type(peer).__name__] = make_pipeline(StandardScaler(), clone(peer)).fit(cells[whole], labels[whole])
+        return cls.from_estimators(models, X, y, columns=columns, grid=grid, **options)
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, Any],
+        X: object,
+        y: object,
+        *,
+        columns: Sequence[Name] | None = None,
+        grid: int = 100,
+        **options: bool,
+    ) -> Self:
+        """Draw fitted models of two columns, `estimators` {title: model}, each with `predict_proba` and `classes_`.
+
+        X, y are the rows to draw, of which the two `columns` are taken (by default the first two). SettingError where
+        the models know different classes.
+        """
+        names, cells = _two_columns(X, columns)
+        axes = [Axis.over(j, name, *observed_range(cells[:, j]), grid) for j, name in enumerate(names)]
+        at = np.stack([part.ravel() for part in np.meshgrid(axes[0].at, axes[1].at)], axis=1)
+        classes: list[Level] = []
+        posteriors = {}
+        for title, model in estimators.items():
+            own = model.classes_.tolist()
+            classes = classes or own
+            if own != classes:
+                raise SettingError(f"{title!r} knows the classes {own}, others {classes}. Next: fit all to the same.")
+            posteriors[title] = np.asarray(model.predict_proba(at)).reshape(grid, grid, -1)
+        _, codes = label_codes(y, len(cells), classes)
+        codes = np.where(codes < len(classes), codes, -1)
+        return cls(tuple(axes), posteriors, dict(estimators), classes, cells, codes).plot(**options)
+
+    def plot(self, *, points: bool = True, legend: bool = True) -> Self:
+        """Draw on a new figure, a panel for each model."""
+        self.axes_ = style.panels(len(self.posteriors), None, (3.7, 3.1), sharex=True, sharey=True)
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        x, y = self.axes
+        drawn = style.spread_out(self.axes, list(self.cells.T))
+        wide = self.ax_.get_gridspec().ncols
+        for i, (panel, (title, posterior)) in enumerate(zip(self.axes_, self.posteriors.items(), strict=True)):
+            paint(panel, x, y, shade(posterior))
+            draw_boundaries(panel, x.at, y.at, posterior)
+            if points:
+                style.scatter(panel, drawn, self.codes, len(self.classes), 14.0)
+            panel.set_title(style.brief(title, 40), fontsize="medium", parse_math=False)
+            panel.set_xlim(x.low, x.high)
+            panel.set_ylim(y.low, y.high)
+            if i + wide >= len(self.axes_):
+                style.write_label(panel, "x", x.label)
+                panel.tick_params(labelbottom=True)
+            if i % wide == 0:
+                style.write_label(panel, "y", y.label)
+        if legend:
+            style.class_legend(self.figure_, self.classes)
+        return self
+
+
+def _two_columns(X: object, columns: Sequence[Name] | None) -> tuple[list[str], Array]:
+    """Return the names and cells (n, 2) of two numeric columns of a table; SettingError for anything else."""
+    table = read_table(X)
+    schema = table.schema
+    numbers = [p for p, column in enumerate(schema.columns) if column.kind.is_number]
+    positions = numbers[:2] if columns is None else list(schema.positions(list(columns)))
+    if len(positions) != 2 or positions[0] == positions[1] or not set(positions) <= set(numbers):
+        raise SettingError(
+            f"columns={columns!r}: models are compared over two different numeric columns. Next: name two of "
+            f"{', '.join(repr(schema.names[p]) for p in numbers)}."
+        )
+    names = [schema.names[p] for p in positions]
+    return [column_name(name) for name in names], table.numeric(positions)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from io import StringIO
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from .._arrays import Array, np
 from ..errors import SufficeError
@@ -18,10 +17,9 @@ from ..plots import (
     MixtureComponentsDisplay,
     OutlierPValuesDisplay,
 )
-from ..plots._model import check_model, learned
 from ..plots._style import COLORS, INK, pyplot
 from ..plots._view import MOST_PANELS, View
-from ..plots.calibration import JudgedRows
+from ..plots.judging import JudgedRows
 from .judged import Answered
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
@@ -33,104 +31,84 @@ LARGE = {"font.size": 12.5}  # so that words are read on a phone, too
 MOST_IN_LEGEND = 8  # classes that colours alone tell apart
 
 
-class Display(Protocol):
-    """A picture that has been drawn."""
-
-    figure_: object
-
-
-class Picture(NamedTuple):
-    """A picture that a page may have: its name, title, what it shows, and what draws it."""
-
-    name: str
-    title: str
-    text: str
-    display: Callable[[object], Display]
-
-
-PICTURES = (
-    Picture(
-        "regions",
+# What draws each picture, its title, and what it shows.
+PICTURES: dict[str, tuple[Any, str, str]] = {
+    "regions": (
+        DecisionRegionsDisplay,
         "Which class where",
-        "The answer over two columns that tell most, all other cells missing; paler where the model is less sure. "
-        "Beside a rare class: the class that is likelier than its share by most.",
-        DecisionRegionsDisplay.from_estimator,
+        (
+            "The answer over two columns that tell most, all other cells missing; paler where the model is less sure. "
+            "Beside a rare class: the class that is likelier than its share by most."
+        ),
     ),
-    Picture(
-        "densities",
+    "densities": (
+        ClassDensitiesDisplay,
         "Column by column",
         "What each class expects of each column. Of many columns, the twelve that tell most about the class.",
-        ClassDensitiesDisplay.from_estimator,
     ),
-    Picture(
-        "ellipses",
+    "ellipses": (
+        ClassEllipsesDisplay,
         "Where the rows of each class lie",
         "Regions that hold 68 % and 95 % of each class.",
-        ClassEllipsesDisplay.from_estimator,
     ),
-    Picture(
-        "plane",
+    "plane": (
+        DiscriminantPlaneDisplay,
         "The discriminant plane",
         "The two directions in which the classes differ most.",
-        DiscriminantPlaneDisplay.from_estimator,
     ),
-    Picture(
-        "components",
+    "components": (
+        MixtureComponentsDisplay,
         "The components",
         "The Gaussians each class is made of, with their shares of it.",
-        MixtureComponentsDisplay.from_estimator,
     ),
-    Picture(
-        "calibration",
+    "calibration": (
+        CalibrationCurveDisplay,
         "Do probabilities come true",
         "How often the answer is right against how probable the model says it is, by leave-one-out.",
-        CalibrationCurveDisplay.from_estimator,
     ),
-    Picture(
-        "outliers",
+    "outliers": (
+        OutlierPValuesDisplay,
         "Are rows like those learned",
         "Outlier p-values of the rows, each judged without itself: flat if the model fits.",
-        OutlierPValuesDisplay.from_estimator,
     ),
-)
+}
 
 
 def draw(estimator: object) -> dict[str, dict[str, Any]]:
     """Return the pictures that this model has, by name, each with a title, what it shows, and SVG."""
-    sample = learned(check_model(estimator)).statistics.sample
-    few = sample is not None and len(sample.codes) <= MOST_ROWS_JUDGED
+    view = View(estimator)
+    sample = view.fitted.statistics.sample
+    left_out = {"ellipses"} if view.by_forest else set()  # whose contours follow the cuts of its trees, and take long
+    if sample is None or len(sample.codes) > MOST_ROWS_JUDGED:
+        left_out.add("outliers")
     found = dict[str, dict[str, Any]]()
-    forest = View(estimator).by_forest
-    for own in PICTURES:
-        if own.name == "ellipses" and forest:  # whose contours follow the cuts of its trees, and take long
-            continue
-        if own.name == "outliers" and not few:
+    for name, (display, title, text) in PICTURES.items():
+        if name in left_out:
             continue
         try:
-            if own.name == "densities" and (panels := _panels(estimator)):
-                found[own.name] = {"title": own.title, "text": own.text, "panels": panels}
+            if name == "densities" and (panels := _panels(view)):
+                found[name] = {"title": title, "text": text, "panels": panels}
                 continue
             with pyplot().rc_context(LARGE):
-                figure = own.display(estimator).figure_
+                figure = display.from_estimator(estimator).figure_
         except SufficeError:  # a picture of another kind of model
             continue
-        found[own.name] = picture(own.title, own.text, figure, own.name)
+        found[name] = picture(title, text, figure, name)
     return found
 
 
-def _panels(estimator: object) -> list[str]:
+def _panels(view: View) -> list[str]:
     """Return what each class expects of each column, a drawing for each, so that they stand below each other on phones.
 
     Empty where a single drawing has to do: of more classes than have a pattern of their own.
     """
-    view = View(estimator)
     if len(view.classes) > MOST_IN_LEGEND:
         return []
     found = []
     for position in view.informative(MOST_PANELS, view.rows()):
         with pyplot().rc_context(LARGE):
             _, ax = pyplot().subplots(figsize=(4.2, 2.9), layout="constrained")
-            display = ClassDensitiesDisplay.from_estimator(estimator, columns=[position], ax=ax, legend=False)
+            display = ClassDensitiesDisplay.from_estimator(view.estimator, columns=[position], ax=ax, legend=False)
         found.append(as_svg(display.figure_, f"density{position}"))
         pyplot().close(display.figure_)
     return found

@@ -13,16 +13,14 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import SufficeError
 from ..export.lower import lower
-from ..export.program import Code, Dense, Pairs, Program, Projected, TreeSums
+from ..export.program import Code, Counts, Dense, Number, Pairs, Program, Projected, TreeSums
 from ..fitted import Fitted
-from ..plots._model import Model
 from ..plots._view import View
 from ..questions.information_gain import HERMITE_BELOW, HERMITE_WEIGHT, outcomes_of_nothing
 from ..questions.sets import set_limits
 from ..schema import Level
 from ..table import read_table, recode
-from .form_fields import fields_of, recorded_columns
-from .worth import by_worth
+from .facts import by_worth, recorded_columns
 
 MOST_COLUMNS = 100  # of a form that a person may fill in
 FEW = 20  # columns asked of a model with more
@@ -64,6 +62,43 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
     if size > MOST_LETTERS:
         return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
     return {"program": plain, "fields": fields_of(view, program, asked), "left_out": columns - len(asked)}
+
+
+def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[dict[str, object]]:
+    """Return the fields of these columns, in this order; `cell` is the place of the column in a row.
+
+    Of a number: `step` and `decimals` in which it was recorded and the bounds `low` and `high` that its values keep to,
+    each None where rows do not show one, and `seen`, the least and largest of the rows kept. `count` says that what is
+    not a count of 0 or more cannot be taken at all.
+    """
+    counts: dict[int, str] = {}
+    for term in program.terms:
+        if isinstance(term, Counts):
+            readings = [program.readings[number] for number in term.readings]
+            counts |= {reading.column: term.law for reading in readings if isinstance(reading, Number)}
+    told, rows = recorded_columns(view.fitted), view.rows()
+    found: list[dict[str, object]] = []
+    for position in positions:
+        column = program.columns[position]
+        name = str(column.name) if program.named else f"column {column.name}"
+        own: dict[str, object] = {"name": name, "cell": position, "levels": None}
+        if column.kind == "category":
+            own |= {"levels": [str(level) for level in column.levels], "open": True}
+        elif column.kind == "truth" or counts.get(position) == "bernoulli":
+            own |= {"levels": ["false", "true"] if column.kind == "truth" else ["0", "1"], "open": False}
+        else:
+            ends = {name: _if_told(value) for name, value in told.get(position, {}).items()}
+            own |= {"count": position in counts, "step": None, "low": None, "high": None, "decimals": -1}
+            own |= ends
+            seen = np.zeros(0) if rows is None else view.cells(rows, position)
+            seen = seen[np.isfinite(seen)]
+            own["seen"] = [float(seen.min()), float(seen.max())] if len(seen) else None
+        found.append(own)
+    return found
+
+
+def _if_told(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _parameters(view: View, program: Program, asked: Sequence[int]) -> dict[str, object]:
@@ -210,7 +245,7 @@ def page_cells(program: Program, X: object) -> list[list[float | None]]:
     return [[None if cell != cell else float(cell) for cell in row] for row in zip(*columns, strict=True)]
 
 
-def _draw(model: Model, program: Program, asked: Sequence[int]) -> list[list[float | None]]:
+def _draw(model: Any, program: Program, asked: Sequence[int]) -> list[list[float | None]]:
     """Return rows drawn from the joint density, always the same ones, to compare densities with.
 
     Cells of columns that are not asked are unknown.

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._arrays import Array, np
 from ..errors import SufficeError
+from ..fitted import Fitted
 from ..notes import details, to_know
-from ..plots._cells import percent
-from ..plots._model import Model, members
 from ..plots._style import color
-from ..plots._view import Axis, Rows, View
+from ..plots._view import Rows, View, in_words, percent
 from ..questions.quality import Quality, quality
-from .form_fields import in_steps, recorded_columns
-from .worth import by_worth
+from ..questions.recorded import recorded
+from ..schema import column_name
 
 MOST_COLUMNS = 40
 ON_CARDS = 6  # columns on the card of a class, those that tell most
 MIDDLE = 0.68
 MOST_PAIRS = 6  # of classes taken for one another
+MOST_JUDGED = 100  # columns, of which each is left out in turn; of more the page has what they tell by themselves
+MOST_ROWS_OF_FOLDS = 1000  # kept, above which models of folds are not asked for each column
+HALF = 1.959964  # standard errors on each side: 95 %
 FINE, COARSE = 1201, 301  # cells of a range that ends are read off; coarse where a density takes long
 
 
@@ -49,7 +50,7 @@ def collect_facts(estimator: object) -> dict[str, Any]:
         "model": type(estimator).__name__,
         "target": past.target,
         "source": past.source,
-        "settings": _settings(view.estimator),
+        "settings": _settings(estimator),
         "rows": int(statistics.rows),
         "kept_rows": 0 if statistics.sample is None else int(statistics.sample.copies.sum()),
         "quality": _quality(view),
@@ -59,16 +60,14 @@ def collect_facts(estimator: object) -> dict[str, Any]:
         "columns_left_out": len(view.schema) - len(positions),
         "notes": to_know(view.fitted.notes),
         "details": details(view.fitted.notes),
-        "members": _members(view.estimator),
+        "members": _members(view),
     }
 
 
-def _settings(model: Model) -> dict[str, str]:
+def _settings(model: Any) -> dict[str, str]:
     """Return the settings that are not the default, as a person would write them."""
-    default = type(model)().get_params(deep=False)
-    return {
-        name: repr(value) for name, value in model.get_params(deep=False).items() if repr(value) != repr(default[name])
-    }
+    default, own = (each.get_params(deep=False) for each in (type(model)(), model))
+    return {name: repr(value) for name, value in own.items() if repr(value) != repr(default[name])}
 
 
 def _quality(view: View) -> dict[str, Any]:
@@ -79,16 +78,19 @@ def _quality(view: View) -> dict[str, Any]:
 
 
 def plain_quality(found: Quality) -> dict[str, Any]:
-    """Return a quality as plain values, with its figures as they are `shown` and `how` rows were judged."""
-    return found.to_dict() | {
-        "shown": dict(found.figures()),
-        "how": found.how,
-        "confused": confused(found),
-        "weakest": _weakest(found),
-    }
+    """Return a quality as plain values, with its figures as they are `shown` and `how` rows were judged.
+
+    `weakest` is the class of which the least share is found; None where no row has a class.
+    """
+    weakest = None
+    if not np.isnan(found.recall).all():
+        c = int(np.nanargmin(found.recall))
+        weakest = {"label": str(found.classes[c]), "recall": float(found.recall[c])}
+    figures = {"shown": dict(found.figures()), "how": found.how}
+    return found.to_dict() | figures | {"confused": _confused(found), "weakest": weakest}
 
 
-def confused(found: Quality) -> list[dict[str, Any]]:
+def _confused(found: Quality) -> list[dict[str, Any]]:
     """Return the pairs of classes of which most rows are taken for one another, with how many and their share."""
     wrong = np.array(found.confusion)
     whole = wrong.sum(axis=1)
@@ -100,14 +102,6 @@ def confused(found: Quality) -> list[dict[str, Any]]:
         {"true": labels[i], "answered": labels[j], "rows": n, "of": int(whole[i]), "share": n / int(whole[i])}
         for n, i, j in pairs[:MOST_PAIRS]
     ]
-
-
-def _weakest(found: Quality) -> dict[str, Any] | None:
-    """Return the class of which the least share is found; None where no row has a class."""
-    if np.isnan(found.recall).all():
-        return None
-    c = int(np.nanargmin(found.recall))
-    return {"label": str(found.classes[c]), "recall": float(found.recall[c])}
 
 
 def _classes(view: View) -> list[dict[str, object]]:
@@ -130,7 +124,10 @@ def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[di
     found, told = [], recorded_columns(view.fitted)
     fine = COARSE if view.by_forest else FINE
     for position in positions:
-        column, axis = view.schema.columns[position], _widened(view.axis(position, rows), fine)
+        column, axis = view.schema.columns[position], view.axis(position, rows)
+        if axis.levels is None and not axis.whole:  # three times as long: next to nothing of a class lies beyond
+            length = axis.high - axis.low
+            axis = axis.between(axis.low - length, axis.high + length, fine - 1)
         p = np.exp(view.log_density([axis]))
         missing = None if rows is None else float(np.isnan(view.cells(rows, position)).mean())
         entry: dict[str, object] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
@@ -145,16 +142,6 @@ def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[di
     return found
 
 
-def _widened(axis: Axis, cells: int) -> Axis:
-    """Return an axis of numbers three times as long, beyond which next to nothing of a class lies."""
-    if axis.levels is not None or axis.whole:
-        return axis
-    length = axis.high - axis.low
-    edges = np.linspace(axis.low - length, axis.high + length, cells)
-    at = (edges[1:] + edges[:-1]) / 2
-    return replace(axis, values=at, at=at, low=axis.low - length, high=axis.high + length)
-
-
 def _middle(at: Array, p: Array) -> list[tuple[float, float]]:
     """Return the ends of the middle 68 % of each class."""
     ends = []
@@ -166,21 +153,93 @@ def _middle(at: Array, p: Array) -> list[tuple[float, float]]:
     return ends
 
 
-def _amount(value: float) -> str:
-    return "∞" if value == np.inf else f"{value:.4g}"
-
-
-def _members(model: Model) -> list[dict[str, object]]:
+def _members(view: View) -> list[dict[str, Any]]:
     """Return the members of an automatic classifier, heaviest first; none of other models."""
-    return [
-        {
-            "name": str(member["name"]),
-            "setting": ", ".join(f"{key} = {_amount(value)}" for key, value in member["setting"].items())
-            if all(isinstance(value, int | float) for value in member["setting"].values())
-            else str(member["setting"]),
-            "loss": float(member["loss"]),
-            "weight": float(member["weight"]),
-            "share": float(member["share"]),
-        }
-        for member in sorted(members(model), key=lambda member: -member["share"])
-    ]
+    found: list[dict[str, Any]] = []
+    for member in [] if view.fitted.pool is None else view.estimator.members_:
+        setting = member["setting"]
+        words = str(setting)
+        if all(isinstance(value, int | float) for value in setting.values()):
+            words = ", ".join(f"{key} = {'∞' if value == np.inf else f'{value:.4g}'}" for key, value in setting.items())
+        numbers = {key: float(member[key]) for key in ("loss", "weight", "share")}
+        found.append({"name": str(member["name"]), "setting": words} | numbers)
+    return sorted(found, key=lambda member: -member["share"])
+
+
+# --- how numbers were recorded ---
+
+
+def recorded_columns(fitted: Fitted) -> dict[int, dict[str, float]]:
+    """Return by position how the numbers of a column were recorded: step (NaN for none), phase, decimals, low, high."""
+    asked = fitted.joint_value
+    return {
+        position: {name: getattr(own, name)[j].item() for name in ("step", "phase", "decimals", "low", "high")}
+        for block, own in zip(asked.blocks, recorded(asked) or (), strict=False)
+        if own is not None
+        for j, position in enumerate(block.positions)
+    }
+
+
+def in_steps(value: float, own: Mapping[str, float]) -> str:
+    """Return a number as its column records them: in whole steps and within bounds, with as many decimals."""
+    step, decimals = own.get("step", np.nan), int(own.get("decimals", -1))
+    if not np.isfinite(step) or decimals < 0 or abs(value) >= 1e15:
+        return in_words(value)
+    near = own["phase"] + round((value - own["phase"]) / step) * step
+    near = min(max(near, own["low"]), own["high"]) + 0.0
+    text = f"{near:.{decimals}f}"
+    return text if len(text.lstrip("-")) <= 7 else in_words(near)
+
+
+# --- what columns are worth ---
+
+
+def by_worth(view: View) -> list[int]:
+    """Return all columns, those first that are worth most; those that cannot be known by themselves last."""
+    found = costs(view)
+    if found is not None:
+        return [int(p) for p in found.order]
+    ranked = view.ranked(view.by_themselves, view.rows())
+    return ranked + sorted(set(range(len(view.schema))) - set(ranked))
+
+
+def collect_worth(view: View, most: int = 60) -> dict[str, Any] | None:
+    """Return what columns are worth, most first: `columns`, `by` and how many are `left_out`; None of a single column.
+
+    By "cost": what leaving a column unknown costs in nats of log-loss, with `low` and `high` its 95 % interval; or by
+    "alone", where that would take long: how much a cell by itself gains in log p(class) on average, never below 0.
+    """
+    if len(view.schema) < 2 or len(view.classes) < 2:
+        return None
+    found, columns = costs(view), list[dict[str, Any]]()
+    alone = view.told(view.by_themselves, view.rows()) if found is None else {}
+    for p in (view.ranked(view.by_themselves, view.rows()) if found is None else found.order.tolist())[:most]:
+        own = {"name": column_name(view.schema.columns[p].name), "value": max(alone.get(p, 0.0), 0.0)}
+        if found is not None:
+            value, error = float(found.mean[p]), HALF * float(np.nan_to_num(found.standard_error[p]))
+            own |= {"value": value, "low": value - error, "high": value + error}
+        columns.append(own)
+    if not columns:
+        return None
+    ends = [own[name] for own in columns for name in ("low", "value", "high") if name in own]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    return {
+        "by": "alone" if found is None else "cost",
+        "columns": columns,
+        "left_out": len(view.schema) - len(columns),
+        "low": low,
+        "high": high if high > low else low + 1.0,
+    }
+
+
+def costs(view: View) -> Any:
+    """Return the model's `importance()`, None where it cannot be had or takes long."""
+    sample = view.fitted.statistics.sample
+    if len(view.schema) > MOST_JUDGED or sample is None:
+        return None
+    try:
+        if not view.fitted.tells_columns and len(sample.codes) > MOST_ROWS_OF_FOLDS:
+            return None
+        return view.estimator.importance()
+    except SufficeError:
+        return None

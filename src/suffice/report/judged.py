@@ -1,22 +1,23 @@
-"""What a model says of a table: answers by class, how good they are if labels are known, and which rows are unusual."""
+"""What a model says of rows, as plain values: answers, how good they are, unusual rows, and labels that look wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import SufficeError
-from ..plots._cells import cells_as_text, take
-from ..plots._view import View
+from ..plots._view import View, cells_as_text, label_codes, take
 from ..questions.quality import judge_answers
-from ..schema import Level
-from ..table import factorize, label_values
+from ..table import label_values
 from .facts import plain_quality
 
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps
 MOST_UNUSUAL = 10
 FEW = 0.01
+MOST_SUSPECTS = 10
+LEAST = 0.1  # probability that a label is wrong, from which on it is shown
+REASONS = 3  # cells of a row
+MOST_ODDS = 1e6
 
 
 class Answered(NamedTuple):
@@ -36,7 +37,9 @@ class Answered(NamedTuple):
         """Return what a fitted model answers of the rows of a table; DataError and SchemaError as `predict_proba`."""
         view = View(estimator)
         log_p = np.asarray(view.estimator.predict_log_proba(X))
-        return cls(view, X, y, log_p, *_codes(view, y, len(log_p)))
+        _, codes = label_codes(y, len(log_p), view.classes)
+        other = codes >= len(view.classes)
+        return cls(view, X, y, log_p, np.where(other, -1, codes), int(other.sum()))
 
 
 def collect_answers(estimator: object, X: object, y: object = None) -> dict[str, Any]:
@@ -68,9 +71,9 @@ def tell_answers(answered: Answered) -> dict[str, Any]:
     """Return what `collect_answers` does, of rows that were answered."""
     view, X, y, log_p, codes, others = answered
     n, k = log_p.shape
-    answer = log_p.argmax(axis=1)
-    actual = np.bincount(codes[codes >= 0], minlength=k)
-    counts = zip(np.bincount(answer, minlength=k), np.exp(log_p).sum(axis=0), actual, strict=True)
+    known = np.flatnonzero(codes >= 0)
+    predicted, actual = (np.bincount(own, minlength=k) for own in (log_p.argmax(axis=1), codes[known]))
+    counts = zip(predicted, np.exp(log_p).sum(axis=0), actual, strict=True)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
     pvalues = np.asarray(view.estimator.outlier_pvalues(take(X, chosen))) if n else np.zeros(0)
     return {
@@ -79,13 +82,13 @@ def tell_answers(answered: Answered) -> dict[str, Any]:
             {"label": str(label), "predicted": int(given), "expected": float(expected), "actual": int(own)}
             for label, (given, expected, own) in zip(view.classes, counts, strict=True)
         ],
-        "labelled": int((codes >= 0).sum()),
+        "labelled": len(known),
         "other_labels": others,
-        "quality": _quality(log_p, codes, view.classes),
+        "quality": plain_quality(judge_answers(view.classes, log_p[known], codes[known])) if len(known) else None,
         "judged": len(chosen),
         "few": int((pvalues <= FEW).sum()),
         "outliers": pvalues.tolist(),
-        "unusual": _unusual(view, X, chosen, pvalues, log_p, codes),
+        "unusual": _unusual(answered, chosen, pvalues),
         "moved": _moved(view, X, y, chosen),
     }
 
@@ -105,29 +108,11 @@ def _moved(view: View, X: object, y: object, chosen: Codes) -> dict[str, Any] | 
     return None
 
 
-def _codes(view: View, y: object, n: int) -> tuple[Codes, int]:
-    """Return class numbers (n,), −1 where the label is missing or of no class, and how many are of no class."""
-    if y is None:
-        return np.full(n, -1), 0
-    levels, codes = factorize(label_values(y), "y")
-    known = {(isinstance(label, bool), label): c for c, label in enumerate(view.classes)}
-    number = np.array([*(known.get((isinstance(level, bool), level), -2) for level in levels), -1])
-    found = number[codes]
-    return np.maximum(found, -1), int((found == -2).sum())
-
-
-def _quality(log_p: Array, codes: Codes, classes: Sequence[Level]) -> dict[str, Any] | None:
-    rows = np.flatnonzero(codes >= 0)
-    return plain_quality(judge_answers(classes, log_p[rows], codes[rows])) if len(rows) else None
-
-
-def _unusual(
-    view: View, X: object, chosen: Codes, pvalues: Array, log_p: Array, codes: Codes
-) -> list[dict[str, object]]:
+def _unusual(answered: Answered, chosen: Codes, pvalues: Array) -> list[dict[str, object]]:
     """Return the rows with the smallest p-values: number (from 1), p-value, answer, and the cells that tell most."""
+    view, X, _, log_p, codes, _ = answered
     order = np.argsort(pvalues, kind="stable")[:MOST_UNUSUAL]
-    shown = view.informative(5, view.rows())
-    cells = cells_as_text(view, take(X, chosen[order]), shown)
+    cells = cells_as_text(view, take(X, chosen[order]), view.informative(5, view.rows()))
     found = []
     for place, own in zip(order, cells, strict=True):
         i = int(chosen[place])
@@ -141,5 +126,50 @@ def _unusual(
                 "actual": None if codes[i] < 0 else str(view.classes[codes[i]]),
                 "cells": own,
             }
+        )
+    return found
+
+
+# --- labels that look wrong ---
+
+
+def collect_suspects(view: View) -> dict[str, Any]:
+    """Return how many labels of the rows kept are wrong by their probabilities, and the ten that are so most probably.
+
+    `rows` were judged, each by the model of all others, `expected` of them are wrong; `worst` are those of at least
+    0.1, each with the label given, the other class of the highest posterior, `probability`, and `reasons`: up to three
+    cells with by how much they multiply the odds of the other class. Where rows cannot be judged, {"why_not": reason}.
+    """
+    try:
+        X, y, sample = view.kept()
+        wrong = view.estimator.suspect_labels(X, y, sample.row_weight())
+    except SufficeError as error:
+        return {"why_not": str(error)}
+    worst = np.argsort(-wrong, kind="stable")[:MOST_SUSPECTS]
+    worst = worst[wrong[worst] >= LEAST]
+    found: list[dict[str, Any]] = []
+    if len(worst):
+        rows, given = take(X, worst), sample.codes[worst]
+        posterior = view.estimator.leave_one_out(rows, y[worst], sample.row_weight()[worst])
+        posterior[np.arange(len(worst)), given] = -np.inf
+        other = posterior.argmax(axis=1)
+        for i, a, b, reasons in zip(worst, given, other, _reasons(view, rows, given, other), strict=True):
+            own = {"given": str(view.classes[a]), "other": str(view.classes[b])}
+            found.append(own | {"probability": float(wrong[i]), "reasons": reasons})
+    return {"rows": int(sample.copies.sum()), "expected": float(wrong @ sample.copies), "worst": found}
+
+
+def _reasons(view: View, X: object, given: Codes, other: Codes) -> list[list[dict[str, object]]]:
+    """Return for each row the cells that speak most for another class than the one given, the strongest first."""
+    odds, rows = view.estimator.explain(X), np.arange(len(given))
+    with np.errstate(invalid="ignore"):
+        against: Array = np.nan_to_num(odds[rows, :, other] - odds[rows, :, given])
+    cells = cells_as_text(view, X, range(len(view.schema)))
+    found = []
+    for own, speaks in zip(cells, against, strict=True):
+        order = np.argsort(-speaks, kind="stable")[:REASONS]
+        times = np.exp(np.minimum(speaks, np.log(MOST_ODDS)))
+        found.append(
+            [{"column": own[j][0], "cell": own[j][1], "odds": float(times[j])} for j in order if speaks[j] > 0]
         )
     return found

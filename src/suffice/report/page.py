@@ -12,15 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 from .._files import whole_file
-from ..plots._cells import percent
-from ..plots._view import View
+from ..plots._view import View, percent
 from .drawing import class_color, class_colors, draw, draw_answers
 from .explorer import collect_explorer, script, write_json
-from .facts import collect_facts
-from .judged import Answered, tell_answers
-from .profile import nats
-from .sections import Subject, collect_sections
-from .suspects import collect_suspects
+from .facts import collect_facts, collect_worth
+from .judged import Answered, collect_suspects, tell_answers
+from .profile import nats, profile_view
+from .reasons import collect_effects, collect_swarms
 
 STYLES = ("base.css", "tables.css", "form.css", "reasons.css", "table.css", "print.css")
 
@@ -48,25 +46,41 @@ def render_page(estimator: object, X: object = None, y: object = None, *, name: 
         answered = Answered.of(estimator, X, y)
         answers = tell_answers(answered) | {"name": name}
         answers["pictures"] = draw_answers(answered, answers)
-    told: dict[str, Any] = {
-        "facts": facts,
-        "explorer": explorer,
-        "answers": answers,
-        "suspects": collect_suspects(view),
-        "pictures": draw(estimator),
-    }
-    colors = [class_color(c) for c in range(len(facts["classes"]))]
-    parameters = explorer if "why_not" in explorer else explorer | {"colors": colors}
-    code = script(with_form="why_not" not in explorer)
+    suspects, pictures = collect_suspects(view), draw(estimator)
+    asks = "why_not" not in explorer
+    # What each section has to tell, in their order; sections/<anchor>.html finds it as `told`, beside what is common to
+    # all. None leaves the section out.
+    sections: tuple[tuple[str, str, object | None], ...] = (
+        ("quality", "How good it is", True),
+        ("classes", "The classes", True),
+        ("importance", "What each column is worth", collect_worth(view)),
+        ("effects", "What each value says", collect_effects(view)),
+        ("swarms", "What the cells of rows say", collect_swarms(view)),
+        ("explorer", "Ask it", True),
+        ("waterfall", "Step by step to the answer", True if asks and len(view.classes) > 1 else None),
+        ("answers", f"What it says of {name}", answers),
+        ("table", "The table", profile_view(view, X, y, name)),
+        ("columns", "The columns", True),
+        ("pictures", "Pictures", pictures or None),
+        ("suspects", "Which labels look wrong", None if "why_not" in suspects else suspects),
+        ("members", "Members", facts["members"] or None),
+        ("notes", "What was repaired", True),
+    )
+    shown = [class_color(c) for c in range(len(facts["classes"]))]
+    code = script(with_form=asks)
     return str(
         template.render(
-            told,
+            facts=facts,
+            explorer=explorer,
+            answers=answers,
+            suspects=suspects,
+            pictures=pictures,
             title=_title(facts),
             version=_version(),
             date=_date(),
-            sections=collect_sections(Subject(view, X, y, name, told)),
+            sections=[{"anchor": at, "title": title, "told": told} for at, title, told in sections if told is not None],
             style=stylesheet(),
-            parameters=write_json(parameters),
+            parameters=write_json(explorer | {"colors": shown} if asks else explorer),
             script=code,
             script_hash=b64encode(sha256(code.encode()).digest()).decode(),
         )

@@ -11,11 +11,8 @@ from ...errors import shown
 from ...schema import Kind
 from ...stats.dependent_rows import Cells, name_subjects
 from ...vocabulary import alike as groups_alike
-from .alone import recall_alone
-from .bars import brief, number
-from .columns import are_dates, are_sentences, share
-from .same import row_keys
-from .seen import SeenColumn, SeenTable
+from .columns import are_dates, are_sentences, brief, number, share
+from .table import ProfiledColumn, ProfiledTable, row_keys
 
 NAMED = 6  # columns of one alert
 NEARLY_ALL = 0.95  # of the cells that are missing
@@ -31,6 +28,8 @@ LEAST_APART = 0.5  # between the shares of missing cells of two classes
 ROOM = 2.0  # powers of ten by which there must be more possible rows than rows, for equal ones to mean something
 SIGNS = frozenset({-1, -9, -99, -999, -9999, -99999, 9, 99, 999, 9999, 99999, 999999})
 AS_NUMBERS = 0.9
+JUDGED_ROWS = 4000  # by which a column by itself is judged
+FEWEST = 5  # of a class that is judged
 MOST_ROWS = 20_000  # by which columns that name subjects are told, the first: rows of one stand together
 
 
@@ -60,10 +59,13 @@ class AlertKind(StrEnum):
 Alert = dict[str, Any]
 
 
-def collect_alerts(table: SeenTable, rows: dict[str, Any] | None, same: dict[str, list[dict[str, Any]]]) -> list[Alert]:
+def collect_alerts(
+    table: ProfiledTable, rows: dict[str, Any] | None, same: dict[str, list[dict[str, Any]]]
+) -> list[Alert]:
     """Return what to look at, what weighs most first: `kind`, `text`, and `columns` by their numbers in the table."""
-    found = [*_of_classes(table), *_of_rows(table, rows), *_of_columns(table), *_of_pairs(table, same)]
-    found += _of_subjects(table)
+    found = [*_of_classes(table), *_of_columns(table), *_of_pairs(table, same), *_of_subjects(table)]
+    if rows is not None and _is_telling(table):
+        found += _of_rows(table, rows)
     order = list(AlertKind)
     return sorted(found, key=lambda alert: order.index(alert["kind"]))
 
@@ -72,65 +74,54 @@ def _alert(kind: AlertKind, text: str, columns: Sequence[int] = ()) -> Alert:
     return {"kind": kind.value, "text": text, "columns": list(columns)}
 
 
-def _of_classes(table: SeenTable) -> Iterator[Alert]:
+def _of_classes(table: ProfiledTable) -> Iterator[Alert]:
     weight = table.class_weight[: table.k]
     rows = np.rint(table.class_rows())
     some = [c for c in range(table.k) if weight[c] > 0 and rows[c] < FEW_ROWS]
     if some:
-        names = [f"{brief(table.classes[c], 30)} ({number(float(rows[c]))})" for c in some]
-        verb = "class has" if len(some) == 1 else "classes have"
-        told = (
-            f"{len(some):,} {verb} fewer than {FEW_ROWS} rows: {_listed(names)}. What is said of so few is uncertain."
-        )
-        yield _alert(AlertKind.FEW_ROWS, told)
+        names = _listed([f"{brief(table.classes[c], 30)} ({number(float(rows[c]))})" for c in some])
+        few = f"{len(some):,} {'class has' if len(some) == 1 else 'classes have'} fewer than {FEW_ROWS} rows: {names}."
+        yield _alert(AlertKind.FEW_ROWS, f"{few} What is said of so few is uncertain.")
     alike = groups_alike(table.classes)
     if alike:
-        names = [" and ".join(shown(label, 30) for label in own) for own in alike]
-        yield _alert(
-            AlertKind.ALIKE, f"Classes that differ only by case or spaces: {_listed(names)}. Are they the same?"
-        )
+        names = _listed([" and ".join(shown(label, 30) for label in own) for own in alike])
+        yield _alert(AlertKind.ALIKE, f"Classes that differ only by case or spaces: {names}. Are they the same?")
     total = float(weight.sum())
     if table.k > 1 and total > 0 and weight.max() >= IMBALANCE * total:
         c = int(weight.argmax())
-        told = (
-            f"{share(weight[c] / total)} of the rows are {brief(table.classes[c], 30)!r}: always naming that class is "
-        )
-        yield _alert(AlertKind.IMBALANCE, told + "right as often, so judge by recall and by log-loss.")
+        most = f"{share(weight[c] / total)} of the rows are {brief(table.classes[c], 30)!r}"
+        why = "always naming that class is right as often, so judge by recall and by log-loss."
+        yield _alert(AlertKind.IMBALANCE, f"{most}: {why}")
     missing = float(table.class_weight[table.k])
     if missing > 0 and total > 0:
         yield _alert(AlertKind.MISSING, f"{number(missing)} rows have no label ({share(missing / (missing + total))}).")
 
 
-def _of_rows(table: SeenTable, rows: dict[str, Any] | None) -> Iterator[Alert]:
-    if rows is None or not _is_telling(table):
-        return
+def _of_rows(table: ProfiledTable, rows: dict[str, Any]) -> Iterator[Alert]:
     among, same = "" if table.is_whole else " of those kept", ", class included" if table.k else ""
     if rows["contradicting"]:
-        told = (
-            f"{rows['contradicting']:,} rows{among} equal another one in all columns but have another class: no model "
-        )
-        yield _alert(AlertKind.CONTRADICTION, told + "can name both right.")
+        text = f"{rows['contradicting']:,} rows{among} equal another one in all columns but have another class"
+        yield _alert(AlertKind.CONTRADICTION, f"{text}: no model can name both right.")
     if rows["repeated"]:
-        told = f"{rows['repeated']:,} rows{among} repeat another one{same} (one occurs {rows['most']:,} times). "
-        yield _alert(AlertKind.REPEATED, told + "Copied rows make a model surer than it should be.")
+        text = f"{rows['repeated']:,} rows{among} repeat another one{same} (one occurs {rows['most']:,} times)."
+        yield _alert(AlertKind.REPEATED, f"{text} Copied rows make a model surer than it should be.")
 
 
-def _is_telling(table: SeenTable) -> bool:
+def _is_telling(table: ProfiledTable) -> bool:
     """Return whether equal rows mean something: a few columns of a few levels each must bring many."""
-    sizes = [max(len(np.unique(column.facts.values[column.present])), 1) for column in table.columns
-             if column.facts.values is not None]  # fmt: skip
+    sizes = [max(len(np.unique(own.cells[own.present])), 1) for own in table.columns if own.has_cells]
     room = np.log10(np.array(sizes, dtype=np.float64)).sum() - np.log10(max(table.rows, 1))
     return float(room) >= ROOM
 
 
-def _of_columns(table: SeenTable) -> Iterator[Alert]:
+def _of_columns(table: ProfiledTable) -> Iterator[Alert]:
     """Return alerts of single columns, one for all columns of which the same is to be said."""
     found: dict[AlertKind, list[tuple[int, str]]] = {}
     for j, column in enumerate(table.columns):
         for kind, detail in _of_column(column, table):
             found.setdefault(kind, []).append((j, detail))
     for kind, own in found.items():
-        names = [f"{_name(table.columns[j])}{f' ({detail})' if detail else ''}" for j, detail in own]
+        names = [f"{brief(table.columns[j].name)}{f' ({detail})' if detail else ''}" for j, detail in own]
         yield _alert(kind, WORDS[kind].format(_listed(names)), [j for j, _ in own])
 
 
@@ -152,30 +143,29 @@ WORDS = {
 }
 
 
-def _of_subjects(table: SeenTable) -> Iterator[Alert]:
+def _of_subjects(table: ProfiledTable) -> Iterator[Alert]:
     """Return an alert of the columns that seem to name what rows belong to."""
-    seen = [(j, column) for j, column in enumerate(table.columns) if column.facts.values is not None]
+    seen = [j for j, column in enumerate(table.columns) if column.has_cells]
+    columns = [table.columns[j] for j in seen]
     if not seen:
         return
-    rows = np.sort(np.unique(row_keys(table, [column for _, column in seen]), return_index=True)[1])[:MOST_ROWS]
-    cells = [_cells(column, rows) for _, column in seen]
-    found = name_subjects(cells, [i for i, (_, own) in enumerate(seen) if own.kind is not Kind.BOOLEAN])
+    rows = np.sort(np.unique(row_keys(table, columns), return_index=True)[1])[:MOST_ROWS]
+    cells = []
+    for column in columns:
+        own = column.cells[rows]
+        if column.facts.levels is None:
+            cells.append(Cells(own, False))
+        else:
+            cells.append(Cells.of_levels(np.nan_to_num(own, nan=-1.0).astype(np.int64), column.levels))
+    found = name_subjects(cells, [i for i, own in enumerate(columns) if own.kind is not Kind.BOOLEAN])
     if found:
-        names = _listed([_name(seen[i][1]) for i in found])
-        told = f"Rows of one value are as alike as those of one subject: {names}. If a column names what rows belong "
-        told += "to, say so by groups= (--groups COLUMN): judged row by row, models look better than they are."
-        yield _alert(AlertKind.SUBJECTS, told, [seen[i][0] for i in found])
+        names = _listed([brief(columns[i].name) for i in found])
+        text = f"Rows of one value are as alike as those of one subject: {names}. If a column names what rows belong "
+        text += "to, say so by groups= (--groups COLUMN): judged row by row, models look better than they are."
+        yield _alert(AlertKind.SUBJECTS, text, [seen[i] for i in found])
 
 
-def _cells(column: SeenColumn, rows: Codes) -> Cells:
-    values, levels = column.facts.values, column.facts.levels
-    assert values is not None
-    if levels is None:
-        return Cells(values[rows], False)
-    return Cells.of_levels(np.nan_to_num(values[rows], nan=-1.0).astype(np.int64), levels)
-
-
-def _of_column(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:
+def _of_column(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[AlertKind, str]]:
     """Return what is to be said of a column, each with a detail."""
     missing = column.missing_share
     if column.kind is Kind.EMPTY or missing == 1.0:
@@ -183,40 +173,38 @@ def _of_column(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind
         return
     if missing is not None and missing >= NEARLY_ALL:
         yield AlertKind.MISSING, share(missing)
-    only = _only_value(column, table)
+    only = _only_value(column)
     if only is not None:
         yield AlertKind.CONSTANT, only
         return
     yield from _missing_by_class(column, table)
-    identifier = _is_identifier(column, table)
+    identifier = _is_identifier(column)
     if identifier:
         yield AlertKind.IDENTIFIER, ""
     recall = None if identifier else recall_alone(column, table)
     if recall is not None and recall >= LEAK:
         yield AlertKind.LEAK, f"{share(recall)} by class"
-    yield from _of_levels(column, table, identifier)
-    if column.facts.is_number and column.facts.values is not None:
+    yield from _of_levels(column, identifier)
+    if column.facts.is_number and column.has_cells:
         yield from _placeholder(column, table)
 
 
-def _only_value(column: SeenColumn, table: SeenTable) -> str | None:
+def _only_value(column: ProfiledColumn) -> str | None:
     """Return the one value that all cells have, None where there are several or it is not known."""
-    facts = column.facts
-    if facts.counts is not None and facts.levels is not None:
-        used = np.flatnonzero(facts.counts.sum(axis=0) > 0)
-        return brief(facts.levels[int(used[0])], 30) if len(used) == 1 else None
-    if facts.moments is not None and facts.moments.weight.any():
-        pooled = facts.moments.pooled()
+    weight, moments = column.level_weight, column.facts.moments
+    if weight is not None:
+        used = np.flatnonzero(weight > 0)
+        return brief(column.levels[int(used[0])], 30) if len(used) == 1 else None
+    if moments is not None and moments.weight.any():
+        pooled = moments.pooled()
         mean = float(pooled.mean[0, 0])
         varies = pooled.scatter[0, 0] > 1e-18 * pooled.weight[0, 0] * max(mean * mean, 1e-300)
         return None if varies else number(mean)
-    if facts.values is not None:
-        seen = facts.values[column.present]
-        return number(float(seen[0])) if len(seen) and (seen == seen[0]).all() else None
-    return None
+    seen = column.cells[column.present] if column.has_cells else np.zeros(0)
+    return number(float(seen[0])) if len(seen) and (seen == seen[0]).all() else None
 
 
-def _missing_by_class(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:
+def _missing_by_class(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[AlertKind, str]]:
     facts, k = column.facts, table.k
     total = (facts.seen + facts.missing)[:k]
     judged = np.flatnonzero(total >= FEW_ROWS) if not np.isnan(total).any() else np.zeros(0, dtype=np.int64)
@@ -229,47 +217,40 @@ def _missing_by_class(column: SeenColumn, table: SeenTable) -> Iterator[tuple[Al
         yield AlertKind.MISSING_BY_CLASS, f"{share(own[high])} of {most!r}, {share(own[low])} of {least!r}"
 
 
-def _is_identifier(column: SeenColumn, table: SeenTable) -> bool:
+def _is_identifier(column: ProfiledColumn) -> bool:
     """Return whether every row has a value of its own, where that is no matter of course: in text and whole numbers."""
-    facts = column.facts
-    if facts.levels is not None and facts.counts is not None:
-        total = float(facts.counts.sum())
-        own_value = total >= EVERY and int((facts.counts.sum(axis=0) > 0).sum()) >= ALL_DIFFER * total
-        return own_value and column.kind.is_label and not are_dates(facts.levels) and not are_sentences(facts.levels)
-    if facts.values is None:
-        return False
-    seen = facts.values[column.present]
+    weight = column.level_weight
+    if weight is not None:
+        total = float(weight.sum())
+        own_value = total >= EVERY and int((weight > 0).sum()) >= ALL_DIFFER * total
+        return own_value and column.kind.is_label and not are_dates(column.levels) and not are_sentences(column.levels)
+    seen = column.cells[column.present] if column.has_cells else np.zeros(0)
     if len(seen) < EVERY or not (seen == np.rint(seen)).all():
         return False
     again = len(seen) - len(np.unique(seen))
     by_chance = len(seen) ** 2 / (2.0 * max(float(np.ptp(seen)), 1.0))  # how many numbers drawn from the range repeat
     if by_chance >= SURPRISING:
         return again <= 0.1 * by_chance and again <= (1.0 - ALL_DIFFER) * len(seen)
-    return again == 0 and _same_digits(seen)
+    size = np.abs(seen)  # long whole numbers that are all as long, as those of accounts are
+    as_long = size.min() >= 1e7 and np.floor(np.log10(size.min())) == np.floor(np.log10(size.max()))
+    return again == 0 and bool(as_long)
 
 
-def _same_digits(seen: Array) -> bool:
-    """Return whether long whole numbers are all as long, as those of accounts are."""
-    size = np.abs(seen)
-    return bool(size.min() >= 1e7 and np.floor(np.log10(size.min())) == np.floor(np.log10(size.max())))
-
-
-def _of_levels(column: SeenColumn, table: SeenTable, identifier: bool) -> Iterator[tuple[AlertKind, str]]:
-    facts = column.facts
-    if facts.levels is None or facts.counts is None or not column.kind.is_label:
+def _of_levels(column: ProfiledColumn, identifier: bool) -> Iterator[tuple[AlertKind, str]]:
+    weight = column.level_weight
+    if weight is None or not column.kind.is_label:
         return
-    used = [str(facts.levels[int(i)]) for i in np.flatnonzero(facts.counts.sum(axis=0) > 0)]
+    used = [str(column.levels[i]) for i in np.flatnonzero(weight > 0).tolist()]
     if are_dates(used):
         yield AlertKind.DATES, f"as {brief(used[0], 30)}"
         return
     alike = groups_alike(used)
     if alike:
         yield AlertKind.ALIKE, " and ".join(shown(level, 30) for level in alike[0])
-    numbers = sum(map(_is_number, used))
-    if len(used) > 2 and numbers >= AS_NUMBERS * len(used):
-        odd = [level for level in used if not _is_number(level)]
+    odd = [level for level in used if not _is_number(level)]
+    if len(used) > 2 and len(used) - len(odd) >= AS_NUMBERS * len(used):
         yield AlertKind.NUMBERS_AS_TEXT, f"but for {_listed([repr(brief(level, 20)) for level in odd])}" if odd else ""
-    elif not identifier and len(used) > MANY_LEVELS and facts.counts.sum() < ROWS_PER_LEVEL * len(used):
+    elif not identifier and len(used) > MANY_LEVELS and weight.sum() < ROWS_PER_LEVEL * len(used):
         yield AlertKind.MANY_LEVELS, f"{len(used):,} levels"
 
 
@@ -281,11 +262,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _placeholder(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:
+def _placeholder(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[AlertKind, str]]:
     """Return a number such as −999 or 9999 that is the least or most, occurs often, and lies far from all others."""
-    values = column.facts.values
-    assert values is not None
-    seen = np.unique(values[column.present])
+    values, seen = column.cells, np.unique(column.cells[column.present])
     if len(seen) < 4:
         return
     for end, next_one, rest in ((seen[0], seen[1], seen[1:]), (seen[-1], seen[-2], seen[:-1])):
@@ -297,37 +276,88 @@ def _placeholder(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKi
             yield AlertKind.PLACEHOLDER, f"{number(float(end))} in {number(times)} rows"
 
 
-def _of_pairs(table: SeenTable, same: dict[str, list[dict[str, Any]]]) -> Iterator[Alert]:
+def _of_pairs(table: ProfiledTable, same: dict[str, list[dict[str, Any]]]) -> Iterator[Alert]:
+    def names(own: dict[str, Any]) -> list[str]:
+        return [brief(table.columns[j].name) for j in own["columns"]]
+
     for own in same["copies"][:NAMED]:
-        names = [_name(table.columns[j]) for j in own["columns"]]
-        how = (
-            f"the same in other units or spellings ({_line(own, names)})"
-            if own["lines"]
-            else "the same, level for level"
-        )
-        yield _alert(AlertKind.COPY, f"{_listed(names)} say {how}. One of them is enough.", own["columns"])
+        how = "the same, level for level"
+        if own["lines"]:
+            first, second, *_ = names(own)
+            how = f"the same in other units or spellings ({second} = {_line(own['lines'][0], first)})"
+        yield _alert(AlertKind.COPY, f"{_listed(names(own))} say {how}. One of them is enough.", own["columns"])
     for own in same["near"][:NAMED]:
-        first, second = (_name(table.columns[j]) for j in own["columns"])
+        first, second = names(own)
         text = f"{first} and {second} are nearly the same (correlation {own['correlation']:.3f})."
         yield _alert(AlertKind.COPY, text, own["columns"])
     for own in same["follows"][:NAMED]:
-        first, second = (_name(table.columns[j]) for j in own["columns"])
-        yield _alert(AlertKind.FOLLOWS, f"{second} follows from {first}: each level of {first} has one of {second}.",
-                     own["columns"])  # fmt: skip
+        first, second = names(own)
+        text = f"{second} follows from {first}: each level of {first} has one of {second}."
+        yield _alert(AlertKind.FOLLOWS, text, own["columns"])
 
 
-def _line(own: dict[str, Any], names: Sequence[str]) -> str:
-    """Return the line that the second of these columns is of the first."""
-    slope, intercept = own["lines"][0]["slope"], own["lines"][0]["intercept"]
+def _line(line: dict[str, float], name: str) -> str:
+    slope, intercept = line["slope"], line["intercept"]
     size = abs(slope) + abs(intercept)
     tail = "" if abs(intercept) <= 1e-9 * size else f" {'+' if intercept > 0 else '−'} {number(abs(intercept))}"
-    return f"{names[1]} = {number(slope)} × {names[0]}{tail}"
-
-
-def _name(column: SeenColumn) -> str:
-    return brief(column.name)
+    return f"{number(slope)} × {name}{tail}"
 
 
 def _listed(names: Sequence[str], most: int = NAMED) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+# --- one column by itself ---------------------------------------------------------------------------------------------
+
+
+def recall_alone(column: ProfiledColumn, table: ProfiledTable) -> float | None:
+    """Return how probably a row's class is named right by the rows with the nearest cell, averaged over classes.
+
+    Each row is judged by the others: by the classes of those with an equal cell, or where there are none by those with
+    the next lower and the next higher value of a number, the nearer one; missing cells are equal. It is 1 where the
+    column gives the class away, and about 1 / k where it tells nothing. None where fewer than two classes have five of
+    the rows there are.
+    """
+    if not column.has_cells:
+        return None
+    index = table.some(JUDGED_ROWS)
+    index = index[table.codes[index] < table.k]
+    codes, copies = table.codes[index], table.copies[index]
+    size = np.bincount(codes, weights=copies, minlength=table.k)
+    judged = np.flatnonzero(size >= FEWEST)
+    if len(judged) < 2:
+        return None
+    cells = column.cells[index]
+    right = _named(cells, codes, copies, table.k, column.facts.is_number)
+    recall = np.bincount(codes, weights=copies * right, minlength=table.k)[judged] / size[judged]
+    return float(recall.mean())
+
+
+def _named(cells: Array, codes: Codes, copies: Array, k: int, ordered: bool) -> Array:
+    """Return how probable its own class is for each row (n,), by the shares of classes among rows like it."""
+    values, place = np.unique(np.where(np.isnan(cells), np.inf, cells), return_inverse=True)
+    counts = np.zeros((len(values), k))
+    np.add.at(counts, (place, codes), copies)
+    total = counts.sum(axis=1)
+    others = total[place] - 1.0  # one copy of the row itself is out
+    prior = (np.bincount(codes, weights=copies, minlength=k)[codes] - 1.0) / max(float(copies.sum()) - 1.0, 1.0)
+    equal = (counts[place, codes] - 1.0) / np.maximum(others, 1.0)
+    alone = others <= 0
+    if not ordered or not alone.any():
+        return np.where(alone, prior, equal)
+    near = _nearest(values)[place]
+    beside = np.where(near >= 0, counts[near, codes] / np.maximum(total[near], 1.0), prior)
+    return np.where(alone, beside, equal)
+
+
+def _nearest(values: Array) -> Codes:
+    """Return for each of these ascending numbers the number of the nearest other one that is finite; −1 for none."""
+    n = int(np.isfinite(values).sum())
+    found = np.full(len(values), -1, dtype=np.int64)
+    if n < 2:
+        return found
+    gap = np.diff(values[:n])
+    left, right = np.append(np.inf, gap), np.append(gap, np.inf)
+    found[:n] = np.arange(n) + np.where(left <= right, -1, 1)
+    return found
