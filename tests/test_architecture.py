@@ -123,7 +123,7 @@ OWNERS: dict[str, set[str]] = {
         *("estimators/_state.py", "estimators/base.py", "estimators/discriminant.py", "learning/mixture.py"),
         *("questions/", "table/labels.py"),
         "table/residence.py",
-        *("testing/models.py", "cli/compare.py", "cli/peers.py"),
+        *("testing/models.py", "cli/compare.py", "cli/peers.py", "plots/regions.py"),
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -157,6 +157,7 @@ LATE: dict[str, tuple[set[str], str]] = {
     "cli/": ({"numpy", "scipy", "sklearn", "narwhals"}, "`suffice --help` answers before NumPy would be loaded"),
     "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
+    "plots/regions.py": ({"sklearn"}, "only models that are compared are put after a scaler"),
     "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),
 }
 
