@@ -14,7 +14,7 @@ from ._arrays_api import fetch, is_device_array
 from ._derived import derived, share, shared, shared_with
 from .attribution.explain import contributions
 from .densities import Full, Product, Rows
-from .errors import DataError, NegativeError, quoted
+from .errors import DataError, NegativeError, either, quoted, setting
 from .estimate import Block, Note, Settings, class_log_prior
 from .estimate.families import GaussianFamily
 from .estimate.priors import frozen_priors, ordered_priors
@@ -205,7 +205,10 @@ class Fitted(KeptRows):
         order = self.schema.align(table.schema, self.who)
         if self.schema.named != table.schema.named:
             known, got = ("with", "does not have valid") if self.schema.named else ("without", "has")
-            message = f"X {got} feature names, but {self.who} was fitted {known} feature names"
+            message = either(
+                f"X {got} feature names, but {self.who} was fitted {known} feature names",
+                f"The {'columns have no' if self.schema.named else 'model knows no'} names",
+            )
             warnings.warn(f"{message}; columns go by position.", UserWarning, stacklevel=2)
         return order
 
@@ -229,8 +232,9 @@ class Fitted(KeptRows):
         if len(empty):
             names = [self.schema.names[self.blocks[0].positions[int(j)]] for j in empty]
             raise DataError(
-                f'Input X contains NaN: cells are missing in {quoted(names)}, and missing="error" forbids that. '
-                'Next: fill them in, or use missing="em".'
+                f"{either('Input X contains NaN: cells', 'Cells')} are missing in {quoted(names)}, and "
+                f"{either(setting('missing', 'error') + ' forbids', 'the model was made to refuse')} that. Next: fill "
+                f"them in, or {either('use ' + setting('missing', 'em'), 'fit another model')}."
             )
 
     def recoded(self, rows: Rows) -> Rows:

@@ -6,7 +6,7 @@ from ._arrays import np
 from ._arrays_api import is_device_array
 from ._derived import derived, shared
 from .densities import Full, Rows
-from .errors import DataError
+from .errors import DataError, either
 from .estimate import Block, Settings, WholeRows
 from .estimate.families import GaussianFamily
 from .notes import Kind, Note
@@ -91,7 +91,8 @@ class KeptRows(Vocabulary):
             return ()
         names = tuple(self.schema.names[positions[i]] for i in found)
         why = "rows of one value are as alike as those of one subject; if a column names what rows belong to, fit with "
-        why += "groups= (--groups COLUMN), so that they leave together, and nothing is learned from its values"
+        why += either("groups=", "--groups COLUMN")
+        why += ", so that they leave together, and nothing is learned from its values"
         return (Note("held out rows one by one", why, columns=names, kind=Kind.SUBJECTS),)
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 
-from .errors import SchemaError, quoted, shown
+from .errors import SchemaError, either, quoted, shown
 
 Name = str | int
 Level = str | int | float | bool
@@ -98,7 +98,12 @@ class Schema:
             order = tuple(theirs[name] for name in self.names)
         else:
             if len(self) != len(other):
-                raise SchemaError(f"X has {len(other)} features, but {who} is expecting {len(self)} features as input.")
+                raise SchemaError(
+                    either(
+                        f"X has {len(other)} features, but {who} is expecting {len(self)} features as input.",
+                        f"The table has {len(other)} columns, and the model was fitted on {len(self)}.",
+                    )
+                )
             order = tuple(range(len(self)))
         for mine, position in zip(self.columns, order, strict=True):
             kind = other.columns[position].kind

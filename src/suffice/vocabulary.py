@@ -14,7 +14,7 @@ from ._arrays import Codes, np
 from ._derived import shared
 from ._dialect import Dialect, skeleton, trimmed
 from .densities import Rows
-from .errors import UnseenLevelWarning, quoted
+from .errors import UnseenLevelWarning, either, quoted
 from .estimate import Block
 from .notes import Kind as NoteKind, Note
 from .released import Provenance
@@ -87,7 +87,8 @@ class Vocabulary:
         names = tuple(self.schema.names[p] for p in self.empty_columns)
         if not names:
             return tuple(notes)
-        why = "no row has a value there so far, and rows that have one may join (partial_fit, merge)"
+        verbs = either("partial_fit, merge", "suffice update, merge")
+        why = f"no row has a value there so far, and rows that have one may join ({verbs})"
         others = (own for own in notes if not own.columns or not set(names).issuperset(own.columns))
         return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT), *others)
 

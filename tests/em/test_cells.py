@@ -286,7 +286,7 @@ def test_too_many_columns_at_once_are_refused(rng, monkeypatch):
     monkeypatch.setattr(em, "MAX_COLUMNS", 3)
     X = rng.normal(size=(20, 4))
     X[0, 0] = np.nan
-    with pytest.raises(DataError, match=r'4 × 4 matrices.*covariance="diagonal"'):
+    with pytest.raises(DataError, match=r"4 × 4 matrices.*covariance='diagonal'"):
         em.complete(PatternStats.summarize(X, np.zeros(20, dtype=int), 1))
     complete = PatternStats.summarize(X[1:], np.zeros(19, dtype=int), 1, None, PooledScatter)
     assert em.complete(complete) is complete.complete

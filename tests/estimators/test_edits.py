@@ -405,7 +405,7 @@ OTHER_EDITS = {
     "rename an unknown class": (lambda m: m.rename_classes({"oak": "x"}), DataError, "no class 'oak'"),
     "rename to a number": (lambda m: m.rename_classes({"ash": 1}), DataError, "mixes text and numbers"),
     "rename to nothing": (lambda m: m.rename_classes({"ash": None}), DataError, "None cannot be the label"),
-    "rename with a list": (lambda m: m.rename_classes(["ash"]), SettingError, "is no dict"),
+    "rename with a list": (lambda m: m.rename_classes(["ash"]), SettingError, "is no mapping"),
     "no decay": (lambda m: m.decay(0.0), SettingError, "decay=0.0 must be a number above 0"),
     "growth": (lambda m: m.decay(1.5), SettingError, "at most 1"),
     "a decay that is true": (lambda m: m.decay(True), SettingError, "at most 1"),

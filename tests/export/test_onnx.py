@@ -222,7 +222,7 @@ def test_levels_that_float32_cannot_tell_apart_are_refused() -> None:
     X = np.array([[2**24, 1], [2**24 + 1, 2]] * 20)
     model = NaiveBayes("categorical").fit(X, ["a", "b"] * 20)
     agree(model, X)
-    with pytest.raises(ExportError, match=r'16777216, 16777217.*column 0.*dtype="float64"'):
+    with pytest.raises(ExportError, match=r"16777216, 16777217.*column 0.*dtype='float64'"):
         build(lower(model._fitted), "float32")
 
 
@@ -296,7 +296,7 @@ def test_dtypes(dtype: Any, small: Any) -> None:
 def test_single_precision_that_is_not_enough() -> None:
     """A floor of 1e-6 under the eigenvalues needs more digits than float32 has."""
     model, _ = case("gaussian: more columns than rows")
-    with pytest.raises(ExportError, match='Next: use dtype="float64"'):
+    with pytest.raises(ExportError, match="Next: use dtype='float64'"):
         model.to_onnx(dtype="float32")
     assert model.to_onnx(dtype="float32", check=False).ByteSize() < 1e5
 

@@ -15,7 +15,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
-from ..errors import DataError, SufficeError, quoted
+from ..errors import DataError, SufficeError, either, quoted
 from ..notes import Kind, Note
 from ..progress import tell
 from .folds import dealt
@@ -76,8 +76,9 @@ def _choose(sample: Sample, known: TrainingStats, kinds: Sequence[type[Member]])
     if not members and faults:
         why = "; ".join(dict.fromkeys(fault.reason for fault in faults))
         raise DataError(
-            f"A GenerativeClassifier has no member left for these rows: {why}. Next: leave out the columns that this "
-            "names, or those whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
+            f"{either('A GenerativeClassifier', 'An automatic classifier')} has no member left for these rows: {why}. "
+            "Next: leave out the columns that this names, or those whose numbers are extreme; or fit "
+            f"{either('NaiveBayes or GenerativeForest', '--model nb or --model forest')}."
         )
     labelled = _pooled(members, known, sample, judge, kinds)
     labelled = replace(labelled, notes=(*labelled.notes, *(fault.note for fault in faults), *_dropped(judge.hopeless)))

@@ -10,7 +10,7 @@ from .. import classify
 from .._arrays import Array, Codes, NDArray, np
 from .._derived import derived, shared
 from ..densities import Product, Rows
-from ..errors import DataError
+from ..errors import DataError, either
 from ..estimate import Block, Family, Settings
 from ..fitted import Fitted
 from ..forest import Forest, ForestDensity, FrozenForest
@@ -285,13 +285,15 @@ class ForestFitted(HeldFitted):
     def join(self, batch: Batch) -> Joined | None:
         """Refuse rows without a label."""
         raise DataError(
-            "Rows without a label cannot join a GenerativeForest: its trees are grown on rows of known class. "
-            "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
+            "Rows without a label cannot join a generative forest: its trees are grown on rows of known class. Next: "
+            "leave them out, or use "
+            f"{either('GaussianDiscriminant, NaiveBayes or MixtureDiscriminant', 'another --model')}."
         )
 
     def release_whole(self, limit: Any, like: Any) -> Any:
         """Refuse: leaves are of few rows."""
         raise DataError(
-            "A GenerativeForest has leaves of a few rows each, which tell of single rows, so that there is nothing to "
-            "release. Next: release a GaussianDiscriminant or NaiveBayes fitted to the same rows."
+            "The leaves of a forest are of a few rows each, which tell of single rows, so that there is nothing to "
+            f"release. Next: release a {either('GaussianDiscriminant or NaiveBayes', 'model of --model full or nb')} "
+            "fitted to the same rows."
         )

@@ -8,7 +8,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np
 from .._derived import shared
 from ..densities import Rows
-from ..errors import MergeError
+from ..errors import MergeError, either
 from ..fitted import Fitted
 from ..stats import ByClass, Reservoir
 from ..stats.by_class import Batch
@@ -104,7 +104,8 @@ class HeldFitted(Fitted):
             if self.holds_no_rows or other.holds_no_rows:
                 raise MergeError(
                     "These two models read columns on different knots, and at least one holds no rows to read them "
-                    "again. Next: release the second like the first: second.release(like=first), or "
+                    "again. Next: release the second like the first: "
+                    f"{either('second.release(like=first)', 'suffice release SECOND --like FIRST')}, or "
                     "`suffice release SECOND --like FIRST -o FILE`."
                 )
             sample = rows_of_sample(other.statistics, self.held_as).as_sample()

@@ -82,9 +82,7 @@ class PooledFitted(HeldFitted):
     @property
     def _chosen_before(self) -> Choice:
         if self.choice is None:
-            raise DataError(
-                "This GenerativeClassifier holds no rows to choose its members by, and no choice. Next: fit it again."
-            )
+            raise DataError("This model holds no rows to choose its members by, and no choice. Next: fit it again.")
         return self.choice
 
     @shared

@@ -17,7 +17,7 @@ from ..disclosure.at_hand import Kept
 from ..disclosure.blocks import release_gaussian
 from ..disclosure.counts import release_categories
 from ..disclosure.least import Given, MinCount
-from ..errors import DataError
+from ..errors import DataError, either
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from .columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
@@ -37,7 +37,8 @@ def check_width(rows: MemberRows) -> None:
     if rows.rows.numbers.shape[1] > MOST_COLUMNS:
         raise DataError(
             f"An automatic classifier of {rows.rows.numbers.shape[1]} numeric columns cannot be released (the most are "
-            f"{MOST_COLUMNS}). Next: release a GaussianDiscriminant or NaiveBayes of them."
+            f"{MOST_COLUMNS}). Next: release a "
+            f"{either('GaussianDiscriminant or NaiveBayes', 'model of --model full or nb')} of them."
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, np, row_chunks
 from .._memory import check_bytes
-from ..errors import MergeError, NotLearnedError
+from ..errors import MergeError, NotLearnedError, either, setting
 from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..schema import Level
@@ -46,10 +46,6 @@ FOREST_ROWS = 1200  # from which on trees are grown
 COPIES = 4  # of the scores of all members while their weights are found
 SETTINGS = 70  # scores (n, k) that are there at once while settings of several members are compared
 WORKSPACE = 24 << 20  # bytes, while rows are left out of the weights and trees are grown
-ADVICE = (
-    "GaussianDiscriminant(shared=True) or NaiveBayes, which need no choice between members; keep_rows=2000, to judge "
-    "by fewer rows; or fewer {}"
-)
 
 
 class Columns(Protocol):
@@ -374,7 +370,8 @@ class MemberStats(Statistic):
         if isinstance(other, MemberRows):
             return other.frozen(self.columns)
         if other.columns != self.columns:
-            raise MergeError("The columns of the two models were frozen apart. Next: see `merge` of the estimator.")
+            where = either("`merge` of the estimator", "docs/editing.md")
+            raise MergeError(f"The columns of the two models were frozen apart. Next: see {where}.")
         return other
 
     def scale(self, factor: float) -> Self:
@@ -451,8 +448,13 @@ def member_costs(n: int, d: int, k: int, levels: Sequence[int], width: int | Non
 
 def check_costs(n: int, d: int, k: int, levels: Sequence[int], width: int) -> None:
     """Raise DataError, naming what is too much, if what cannot be left out does not fit into memory."""
+    others = either("GaussianDiscriminant(shared=True) or NaiveBayes", "--model shared or nb")
     for cost in member_costs(n, d, k, levels, width).values():
-        check_bytes(cost.bytes, cost.doing, ADVICE.format(cost.fewer))
+        advice = (
+            f"{others}, which need no choice between members; {setting('keep_rows', 2000)}, to judge by fewer rows; or "
+            f"fewer {cost.fewer}"
+        )
+        check_bytes(cost.bytes, cost.doing, advice)
 
 
 def check_columns(columns: FrozenColumns, k: int, n: int = 0) -> None:

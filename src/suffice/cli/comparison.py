@@ -12,7 +12,6 @@ from ..notes import Note, to_know
 from .models import TITLES
 from .output import WIDTH, Facts, broken
 from .peers import PEER_TITLES
-from .spelling import spoken
 from .training import Training
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def render(setup: Facts, results: Sequence[Result], width: int = WIDTH) -> list[
         *_behind(setup, results, width),
     ]
     notes = _notes(setup, results)
-    wrapped = [part for note in notes for part in broken(spoken(note), width)]
+    wrapped = [part for note in notes for part in broken(note, width)]
     return [*lines, "", *wrapped] if notes else lines
 
 

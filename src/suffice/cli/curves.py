@@ -14,7 +14,6 @@ from .models import make_estimator, usable_columns
 from .output import WIDTH, Facts, broken
 from .peers import PEER_TITLES, Fit, Fitted, fit_peer
 from .problems import count
-from .spelling import spoken
 from .training import Training
 
 if TYPE_CHECKING:
@@ -153,5 +152,5 @@ def render_curves(setup: Facts, curves: Sequence[Curve], width: int = WIDTH) -> 
         lines = [part for line in lines for part in (broken(line, width) if "  " not in line else [line])]
         lines += ["", *textwrap.wrap(about, width)]
     notes = [f"Note on {own.result.name}: {text.rstrip('.')}." for own in curves for text in own.notes]
-    told = [part for note in dict.fromkeys(notes) for part in broken(spoken(note), width)]
+    told = [part for note in dict.fromkeys(notes) for part in broken(note, width)]
     return [*lines, "", *told] if notes else lines

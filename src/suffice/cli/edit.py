@@ -37,7 +37,6 @@ from .parameters import (
 from .problems import UsageProblem, count, did_you_mean
 from .release import held
 from .saving import check_model_output, save_model, sole_writer
-from .spelling import spoken
 from .training import read_batch
 
 if TYPE_CHECKING:
@@ -280,6 +279,6 @@ def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: st
     if common.json:
         print_json({"output": str(path), "classes": classes, "rows": rows, **held(estimator), "notes": notes})
     for note in to_know(estimator.notes_):
-        common.remark(f"Note: {spoken(note)}.")
+        common.remark(f"Note: {note}.")
     common.remark(f"Wrote {path}: {done}; it knows {count(len(classes), 'class')} from {count(rows, 'row')}.")
     common.remark(f"It {estimator.rows_held_}.")

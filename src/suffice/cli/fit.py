@@ -33,7 +33,6 @@ from .problems import UsageProblem, count
 from .quality import in_a_sentence, judge_anew, plain
 from .release import held
 from .saving import check_model_output, save_model
-from .spelling import spoken
 from .training import in_order, read_orders, read_training
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def _remark(
     if left_out:
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
     for note in to_know(estimator.notes_):
-        common.remark(f"Note: {spoken(note)}.")
+        common.remark(f"Note: {note}.")
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
     learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")

@@ -12,7 +12,6 @@ from .files import read_file
 from .output import COMMON, Common, Facts, page_width, print_json, progress
 from .parameters import ColumnName, DataPath, KeepSpaces, LeftOut, Missing, Sheet
 from .problems import TargetProblem, count
-from .spelling import spoken
 from .training import check_named
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _told(found: Facts, target: str | None, width: int) -> list[str]:
         lines += ["", "Missing together:", *_holes(found, width)]
     lines += ["", "What to look at:"]
     for alert in found["alerts"]:
-        lines += _wrapped(f"- {spoken(alert['text'])}", width, "  ")
+        lines += _wrapped(f"- {alert['text']}", width, "  ")
     return lines if found["alerts"] else [*lines[:-1], "Nothing stands out."]
 
 

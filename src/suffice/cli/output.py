@@ -18,7 +18,6 @@ from cyclopts import Parameter
 
 from ..errors import UNSEEN, UnseenLevelWarning, one_line, visible
 from ..progress import listen
-from .spelling import spoken
 
 if TYPE_CHECKING:
     from ..engines import Progress, Watcher
@@ -109,7 +108,7 @@ def noting_warnings(common: Common) -> Iterator[None]:
         warnings.simplefilter("ignore", UnseenLevelWarning)  # of which there is a remark when a table is read
         yield
     for message in dict.fromkeys(one_line(own.message) for own in caught if own.category is not RuntimeWarning):
-        common.remark(f"Note: {spoken(message)}")
+        common.remark(f"Note: {message}")
 
 
 @contextlib.contextmanager

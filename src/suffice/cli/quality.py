@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import SufficeError, one_line
 from .output import Common, Facts, progress
-from .spelling import spoken
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
@@ -18,7 +17,7 @@ def quality_of(estimator: GenerativeEstimator) -> Quality | str:
     try:
         return estimator.quality()
     except SufficeError as error:
-        return spoken(one_line(error))
+        return one_line(error)
 
 
 def judge_anew(estimator: GenerativeEstimator, common: Common) -> Quality | str:

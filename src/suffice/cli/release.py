@@ -13,7 +13,6 @@ from .output import COMMON, Common, Facts, print_json, progress
 from .parameters import Force, ModelPath, NewModel
 from .problems import count
 from .saving import check_model_output, save_model
-from .spelling import spoken
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
@@ -65,7 +64,7 @@ def _report(common: Common, found: GenerativeEstimator, output: Path) -> None:
     if common.json:
         print_json({"output": str(output), "classes": found.classes_.tolist(), **held(found), "released": told.plain()})
     for note in told.notes:
-        common.remark(f"Given up: {spoken(note)}.")
+        common.remark(f"Given up: {note}.")
     rows = count(found.statistics_.rows, "row")
     common.remark(f"Wrote {output}: it {found.rows_held_}; learned from {rows}.")
 

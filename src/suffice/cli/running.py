@@ -12,17 +12,27 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from .. import __version__
 from .._dialect import Remark
 from .._locks import tell_of_waiting
-from ..errors import SettingError, SufficeError, UnseenLevelWarning, brief, one_line, quoted, visible
+from ..errors import (
+    FrontEnd,
+    SettingError,
+    SufficeError,
+    UnseenLevelWarning,
+    brief,
+    one_line,
+    quoted,
+    visible,
+    worded_for,
+)
 from .output import tell
 from .places import misplaced
 from .problems import UsageProblem
-from .spelling import spoken
 
 OK, BAD_DATA, BAD_USAGE, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # FOUND: what a command looks for is there
 SIGNALLED = 128  # and the number of the signal, as shells count
@@ -39,6 +49,36 @@ Or see the whole job done on a table of penguins, which stays in the folder demo
 
   suffice demo
 """
+
+OPTIONS = {  # of settings; those without an option, which a model fitted in Python may have, keep their names
+    "n_components": "--components",
+    "keep": "--key",
+    "alpha": "--set",
+    "random_state": "--seed",
+    "sample_weight": "--weight",
+    "families": "--family",
+    "covariance": "--model",
+}
+LIKE_THE_SETTING = (
+    *("by", "by_class", "costs", "decay", "dialect", "divisor", "draws", "dtype", "engine", "fdr", "folds", "given"),
+    *("keep_rows", "label", "least", "like", "missing", "missing_text", "priors", "reject", "shrinkage", "smoothing"),
+    *("table", "weight", "within"),
+)
+MODELS = {
+    "GaussianDiscriminant": "a Gaussian model",
+    "NaiveBayes": "a naive Bayes model",
+    "MixtureDiscriminant": "a mixture model",
+    "GenerativeClassifier": "an automatic classifier",
+    "GenerativeForest": "a forest",
+}
+COMMAND_LINE = FrontEnd(OPTIONS | {name: f"--{name.replace('_', '-')}" for name in LIKE_THE_SETTING}, MODELS)
+
+KINDS_OF_VALUES: dict[Any, str] = {
+    int: "no whole number",
+    float: "no number",
+    bool: "neither true nor false",
+    int | Literal["bic"] | None: "neither a whole number nor bic",
+}
 
 Command = Callable[..., int | None]  # an exit status of its own, if it has one
 
@@ -78,7 +118,12 @@ def run(build: Callable[[], App], argv: Sequence[str], commands: Sequence[str]) 
     _never_fail_to_print()
     quiet = "--quiet" in argv
     try:
-        with _ended_in_order(), _warnings_as_remarks(quiet), tell_of_waiting(lambda path: _tell_of(path, quiet)):
+        with (
+            worded_for(COMMAND_LINE),
+            _ended_in_order(),
+            _warnings_as_remarks(quiet),
+            tell_of_waiting(lambda path: _tell_of(path, quiet)),
+        ):
             status = build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
@@ -138,7 +183,7 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
     told: set[str] = set()
 
     def remark(message: Warning | str, *_: object, **__: object) -> None:
-        text = f"Note: {spoken(one_line(message))}"
+        text = f"Note: {one_line(message)}"
         if not quiet and text not in told:
             tell(text)
         told.add(text)
@@ -153,21 +198,20 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
 def _explain_usage(error: Exception, argv: Sequence[str], commands: Sequence[str]) -> str:
     """Return what is wrong with a command line, and where to read what would be right."""
     command = [argv[0]] if argv and argv[0] in commands else []
+    if isinstance(error, CoercionError) and error.target_type in KINDS_OF_VALUES and error.token is not None:
+        error.msg = f"{error.token.value!r} is {KINDS_OF_VALUES[error.target_type]}."
     message = one_line(error)
     if isinstance(error, UnusedCliTokensError):
         message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
     if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
-        message = message.replace(
-            f" parameter {error.argument.name} requires an argument.", f" needs {error.argument.name}."
-        )
-    message = spoken(message)
+        message = f"{command[0] if command else 'This'} needs {error.argument.name}."
     return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
 
 
 def _explain(error: Exception) -> str:
     """Return an error as one line in the users' words."""
     if isinstance(error, SufficeError) or (isinstance(error, ImportError) and "Next:" in str(error)):
-        return spoken(one_line(error))
+        return one_line(error)
     if isinstance(error, ModuleNotFoundError):
         return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'
     if isinstance(error, OSError) and error.strerror:

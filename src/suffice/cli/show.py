@@ -18,7 +18,6 @@ from .parameters import SavedModel
 from .problems import count
 from .quality import in_a_sentence, plain, quality_of
 from .release import held
-from .spelling import spoken
 
 if TYPE_CHECKING:
     from .._arrays import Array
@@ -292,7 +291,7 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
     if rest and not whole:
         notes.append(f"{count(len(rest), 'detail')} that ask for nothing: `suffice show --details`.")
     notes = notes or ["Nothing had to be repaired or left out."]
-    lines += [line for note in notes for line in broken(spoken(note), width)]
+    lines += [line for note in notes for line in broken(note, width)]
     return lines
 
 

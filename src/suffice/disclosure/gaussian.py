@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from .._arrays import Array, NDArray, np
 from ..densities.regularize import USABLE
 from ..em.cells import complete
-from ..errors import DataError
+from ..errors import DataError, setting
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.patterns import MAX_CELLS
 from .counts import ROUNDED, SPREAD
@@ -253,7 +253,7 @@ def release_joint(
     if (1 if pooled else k) * d * d > MAX_CELLS:
         raise DataError(
             f"{k} covariances of {d} columns are too large to be released. "
-            'Next: share one covariance, or fit with covariance="diagonal".'
+            f"Next: share one covariance, or fit with {setting('covariance', 'diagonal')}."
         )
     before, weight = stats.weight, facts.weight
     stats = stats.dense()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities.regularize import FLOOR, ROUNDING
-from ..errors import DataError
+from ..errors import DataError, setting
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, PooledScatter
@@ -81,7 +81,7 @@ def check_columns(d: int) -> None:
     if d > MAX_COLUMNS:
         raise DataError(
             f"Missing cells in {d} columns at once: EM would need {d} × {d} matrices. "
-            'Next: use covariance="diagonal", or drop the incomplete columns.'
+            f"Next: use {setting('covariance', 'diagonal')}, or drop the incomplete columns."
         )
 
 

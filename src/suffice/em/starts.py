@@ -13,7 +13,7 @@ from functools import reduce
 
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
-from ..errors import DataError
+from ..errors import DataError, setting
 from ..schema import Level
 from ..stats import MixtureStats
 from .kmeans import far_apart, lloyd
@@ -118,7 +118,8 @@ def _check_distinct(kinds: int, wanted: int, label: Level) -> None:
     if wanted > kinds:
         raise DataError(
             f"Class {label!r} has {kinds} different rows and is to have "
-            f'{wanted} components. Next: ask for at most as many, or leave n_components="bic".'
+            f"{wanted} components. Next: ask for at most as many, or leave "
+            f"{setting('n_components', 'bic')}."
         )
 
 

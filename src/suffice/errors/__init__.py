@@ -25,13 +25,18 @@ from .wording import (
     LONGEST as LONGEST,
     LONGEST_VALUE as LONGEST_VALUE,
     UNSEEN as UNSEEN,
+    FrontEnd as FrontEnd,
+    a_model as a_model,
     align as align,
     brief as brief,
+    either as either,
     one_line as one_line,
     quoted as quoted,
     sentence as sentence,
+    setting as setting,
     shown as shown,
     visible as visible,
+    worded_for as worded_for,
 )
 
 _OWN = (SufficeError, UnseenLevelWarning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .tables import SufficeError
-from .wording import quoted, shown
+from .wording import either, quoted, setting, shown
 
 
 class SingularCovarianceError(SufficeError):
@@ -18,9 +18,10 @@ class SingularCovarianceError(SufficeError):
         """Name the class (None: the shared covariance), the columns involved and the rank found."""
         who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
-            f"{who} has rank {rank} of {need} and shrinkage=0.0 forbids repair; the columns involved are "
-            f"{quoted(columns)}. Next: drop one of them, give a small shrinkage such as shrinkage=1e-3, or leave "
-            "shrinkage=None for the smallest that works."
+            f"{who} has rank {rank} of {need} and {setting('shrinkage', 0.0)} forbids repair; the columns involved are "
+            f"{quoted(columns)}. Next: drop one of them, give a small shrinkage such as "
+            f"{either('shrinkage=1e-3, or leave shrinkage=None', '--shrinkage 0.001, or leave out --shrinkage')} "
+            "for the smallest that works."
         )
 
     @classmethod
@@ -28,9 +29,11 @@ class SingularCovarianceError(SufficeError):
         """Name the class (None: all) whose covariance becomes singular while missing cells are filled in."""
         who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
-            f"{who} becomes singular while missing cells are filled in, or EM does not settle, and shrinkage=0.0 "
-            "forbids repair. Next: leave shrinkage=None, which gives it a prior worth one row, drop columns that "
-            'others determine or that are mostly missing, or use covariance="diagonal".'
+            f"{who} becomes singular while missing cells are filled in, or EM does not settle, and "
+            f"{setting('shrinkage', 0.0)} forbids repair. Next: "
+            f"{either('leave shrinkage=None', 'leave out --shrinkage')}, which gives it a prior worth one row, drop "
+            "columns that others determine or that are mostly missing, or use "
+            f"{setting('covariance', 'diagonal')}."
         )
 
     @classmethod
@@ -41,8 +44,8 @@ class SingularCovarianceError(SufficeError):
         who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
             f"{who} has rank {rank} of {need} and the prior adds nothing to it; the columns involved are "
-            f"{quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, such as "
-            "NormalInverseWishart(strength=1.0)."
+            f"{quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, "
+            f"{either('such as NormalInverseWishart(strength=1.0)', 'by a fit in Python')}."
         )
 
     @classmethod
@@ -51,7 +54,9 @@ class SingularCovarianceError(SufficeError):
         who = "All classes together have" if label is None else f"Class {shown(label)} has"
         return cls(
             f"{who} {rows:g} rows, too few for a covariance of {columns} columns under Jeffreys' prior. "
-            "Next: give the prior a strength, such as NormalInverseWishart(strength=1.0), or fit with shared=True."
+            "Next: give the prior a strength, "
+            f"{either('such as NormalInverseWishart(strength=1.0)', 'by a fit in Python')}, or fit with "
+            f"{either('shared=True', '--model shared')}."
         )
 
 
@@ -62,15 +67,16 @@ class MergeError(SufficeError):
     def mixture(cls, what: str = "take in more rows") -> MergeError:
         return cls(
             f"A mixture of several components cannot {what} exactly: which row belongs to which component "
-            "depends on all of them. Next: call fit on all rows together, or use n_components=1 (or "
-            "GaussianDiscriminant), whose models merge and forget."
+            f"depends on all of them. Next: {either('call fit', 'run `suffice fit`')} on all rows together, or use "
+            f"{either('n_components=1 (or GaussianDiscriminant)', '--components 1 (or --model full)')}, whose models "
+            "merge and forget."
         )
 
     @classmethod
     def not_editable(cls, kind: str, verb: str) -> MergeError:
         return cls(
             f"The statistics {kind} have no {verb!r}, so this model cannot be edited in this way. Next: fit again on "
-            "the rows in question, or give the statistics that method (see `suffice.stats`)."
+            f"the rows in question{either(', or give the statistics that method (see `suffice.stats`)', '')}."
         )
 
     @classmethod
@@ -85,8 +91,10 @@ class MergeError(SufficeError):
     def completed(cls) -> MergeError:
         return cls(
             "The rows miss cells in too many different patterns to keep statistics of each, so that their cells were "
-            "filled in by passes over all of them, and more rows cannot be added exactly. Next: call fit on all rows "
-            'together, or use covariance="diagonal" or NaiveBayes, whose models merge whatever is missing.'
+            "filled in by passes over all of them, and more rows cannot be added exactly. Next: "
+            f"{either('call fit', 'run `suffice fit`')} on all rows together, or use "
+            f"{setting('covariance', 'diagonal')} or {either('NaiveBayes', '--model nb')}, whose models merge whatever "
+            "is missing."
         )
 
 
@@ -98,22 +106,22 @@ class ExportError(SufficeError):
         where = f" of the columns {quoted(columns)}" if columns else ""
         return cls(
             f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
-            "that come with suffice, or score in Python with suffice predict."
+            "that come with suffice, or score with `suffice predict`."
         )
 
     @classmethod
     def forest(cls, trees: int, leaves: int, classes: int) -> ExportError:
         return cls(
             f"The density of a forest, {trees:,} trees of {leaves:,} leaves for {classes:,} classes, has no short form "
-            "elsewhere: where a cell misses, a row is in many leaves of each tree. Next: score in Python with suffice "
-            "predict, or export a GenerativeClassifier or another estimator."
+            "elsewhere: where a cell misses, a row is in many leaves of each tree. Next: score with `suffice predict`, "
+            f"or export a {either('GenerativeClassifier or another estimator', 'model of another kind')}."
         )
 
     @classmethod
     def too_many_leaves(cls, trees: int, leaves: int, values: int, most: int) -> ExportError:
         return cls(
             f"The query would hold the {values:,} values of {leaves:,} leaves in {trees:,} trees, and databases cope "
-            f"with about {most:,}. Next: export to ONNX, which has no such limit, or score with suffice predict."
+            f"with about {most:,}. Next: export to ONNX, which has no such limit, or score with `suffice predict`."
         )
 
     @classmethod
@@ -125,10 +133,12 @@ class ExportError(SufficeError):
 
     @classmethod
     def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
-        step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
+        null = either('pass missing="null"', "give --missing null")
+        step = f"{null}, which scores complete rows only and is far shorter, or " if exact else ""
         return cls(
             f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
-            f'{most}. Next: {step}fit with fewer columns, shared=True or covariance="diagonal".'
+            f"{most}. Next: {step}fit with fewer columns, "
+            f"{either('shared=True', '--model shared')} or {setting('covariance', 'diagonal')}."
         )
 
 
@@ -151,7 +161,8 @@ class ModelFileError(SufficeError):
     def unsaved(cls, path: object, why: str) -> ModelFileError:
         return cls(
             f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
-            "Next: check what it learned last; tell of a class of your own by suffice.estimators.register."
+            "Next: check what it learned "
+            f"last{either('; tell of a class of your own by suffice.estimators.register', '')}."
         )
 
     @classmethod

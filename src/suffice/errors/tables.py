@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Self
 
 from .conversions import CONVERTED
-from .wording import brief, quoted, sentence, shown, visible
+from .wording import brief, either, quoted, sentence, setting, shown, visible
 
 
 class SufficeError(ValueError):
@@ -24,7 +24,7 @@ class SettingError(SufficeError):
     @classmethod
     def choice(cls, name: str, got: object, allowed: Iterable[object]) -> SettingError:
         options = ", ".join(shown(option) for option in allowed)
-        return cls(f"{name}={shown(got)} is not one of {options}.")
+        return cls(f"{setting(name, got)} is not one of {options}.")
 
 
 class SchemaError(SufficeError):
@@ -36,7 +36,7 @@ class SchemaError(SufficeError):
         if missing:
             parts.append(f"it lacks {quoted(missing)}")
         if extra:
-            parts.append(f"{who} does not know {quoted(extra)}")
+            parts.append(f"{either(who, 'the model')} does not know {quoted(extra)}")
         return cls(
             f"The columns of this table differ from those of the fitted model: {'; '.join(parts)}. "
             "Next: rename, add or drop columns so that the names agree (their order does not matter)."
@@ -75,17 +75,18 @@ class SchemaError(SufficeError):
     @classmethod
     def mixed_objects(cls, column: object, types: Iterable[str]) -> SchemaError:
         return cls(
-            f"Column {shown(column)} mixes values of the types {', '.join(sorted(types))}; every argument must be "
-            "a string, or every one a number, or every one a truth value. Next: convert the column to one type."
+            f"Column {shown(column)} mixes values of the types {', '.join(sorted(types))}; "
+            f"{either('every argument must be a string', 'every cell must be text')}, or every one a number, or every "
+            "one a truth value. Next: convert the column to one type."
         )
 
     @classmethod
     def needs_numbers(cls, columns: Sequence[object], who: str) -> SchemaError:
         one = len(columns) == 1
         return cls(
-            f"{who} models numbers, and {'column' if one else 'columns'} {quoted(columns)} "
-            f"{'holds' if one else 'hold'} categories. Next: drop {'it' if one else 'them'}, or use NaiveBayes, "
-            "which takes numbers and categories side by side."
+            f"{either(who, 'This model')} models numbers, and {'column' if one else 'columns'} {quoted(columns)} "
+            f"{'holds' if one else 'hold'} categories. Next: drop {'it' if one else 'them'}, or use "
+            f"{either('NaiveBayes', '--model nb')}, which takes numbers and categories side by side."
         )
 
 
@@ -95,8 +96,9 @@ class DataError(SufficeError):
     @classmethod
     def infinite(cls, columns: Sequence[object]) -> DataError:
         return cls(
-            f"Input X contains infinity in {'column' if len(columns) == 1 else 'columns'} {quoted(columns)}. "
-            "Next: correct those cells, or make them missing (NaN), which every model here accepts."
+            f"{either('Input X contains', 'There is')} infinity in {'column' if len(columns) == 1 else 'columns'} "
+            f"{quoted(columns)}. Next: correct those cells, or make them missing{either(' (NaN)', '')}, which every "
+            "model here accepts."
         )
 
     @classmethod
@@ -118,7 +120,7 @@ class DataError(SufficeError):
         cls, what: str = "This model keeps no rows to judge itself by", released: bool = False, otherwise: str = ""
     ) -> DataError:
         """Refuse what takes rows of a model that keeps none; a released one is of a model that may."""
-        step = "ask the model it was made from" if released else "fit it again with keep_rows=2000"
+        step = "ask the model it was made from" if released else f"fit it again with {setting('keep_rows', 2000)}"
         return cls(f"{what}. Next: {step}{otherwise}.")
 
     @classmethod
@@ -138,15 +140,19 @@ class DataError(SufficeError):
     @classmethod
     def elsewhere(cls, kind: str, device: str) -> DataError:
         return cls(
-            f"X is a {kind} on the device {device}, which the CPU cannot read. Next: set SCIPY_ARRAY_API=1 in the "
-            "environment and call sklearn.set_config(array_api_dispatch=True) to compute there, or move X to the CPU."
+            f"{either('X', 'The table')} is a {kind} on the device {device}, which the CPU cannot read. Next: "
+            + either(
+                "set SCIPY_ARRAY_API=1 in the environment and call sklearn.set_config(array_api_dispatch=True) to "
+                "compute there, or move X to the CPU.",
+                "move it there.",
+            )
         )
 
     @classmethod
     def holes_elsewhere(cls, columns: Sequence[object]) -> DataError:
         return cls(
-            f"Cells are missing (NaN) in {quoted(columns)}, and on another device only complete rows are worked on. "
-            "Next: fill them in, or pass the rows as a NumPy array, which may miss cells."
+            f"Cells are missing{either(' (NaN)', '')} in {quoted(columns)}, and on another device only complete rows "
+            "are worked on. Next: fill them in, or pass the rows as a NumPy array, which may miss cells."
         )
 
     @classmethod
@@ -159,8 +165,8 @@ class DataError(SufficeError):
     @classmethod
     def not_whole(cls) -> DataError:
         return cls(
-            "Ledoit-Wolf shrinkage is computed from complete rows, and cells (NaN) are missing. "
-            'Next: use shrinkage="oas", which takes them, or drop the incomplete rows.'
+            f"Ledoit-Wolf shrinkage is computed from complete rows, and cells{either(' (NaN)', '')} are missing. Next: "
+            f"use {setting('shrinkage', 'oas')}, which takes them, or drop the incomplete rows."
         )
 
     @classmethod
@@ -168,14 +174,18 @@ class DataError(SufficeError):
         """Refuse a row that is to be taken out of statistics it cannot be part of."""
         return cls(
             f"Row {row} of class {shown(label)} cannot be among the rows this model has learned: {why}. "
-            "Next: pass rows, labels and sample_weight as they were given to fit or partial_fit."
+            f"Next: pass rows, labels and {either('sample_weight', 'weights')} as they were given to "
+            f"{either('fit or partial_fit', '`suffice fit` or `suffice update`')}."
         )
 
     @classmethod
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
         return cls(
-            f"The target label(s) {quoted(labels)} in y do not exist in the initial classes, the list `classes`. "
-            "Next: add to `classes` or correct the labels."
+            either(
+                f"The target label(s) {quoted(labels)} in y do not exist in the initial classes, the list `classes`. "
+                "Next: add to `classes` or correct the labels.",
+                f"The labels {quoted(labels)} are none of the classes. Next: correct the labels.",
+            )
         )
 
 
@@ -184,7 +194,7 @@ class NegativeError(DataError):
 
     def named(self, who: str) -> NegativeError:
         """Say also whose fit or prediction it was, first and in the words of scikit-learn."""
-        return type(self)(f"Negative values in data passed to {who} (input X). {self}")
+        return type(self)(f"{either(f'Negative values in data passed to {who} (input X). ', '')}{self}")
 
 
 class SourceError(DataError):

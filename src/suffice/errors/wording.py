@@ -1,9 +1,14 @@
-"""How names and values stand in a message: quoted, and cut where they are long."""
+"""How settings, models, names and values stand in a message: as the front end writes them, quoted, and cut if long.
+
+Messages are made for whoever reads them: in Python a setting is `keep_rows=2000`, for a command `--keep-rows 2000`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
@@ -12,6 +17,46 @@ LEAST_CELL = 12  # characters of a name in a table, however narrow the page
 # the marks of Unicode that change the direction of writing, and halves of characters, which cannot be printed at all.
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.){%d,}'|"(?:[^"\\]|\\.){%d,}\"""" % (LONGEST_VALUE, LONGEST_VALUE))  # noqa: UP031
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """What a program around this library calls settings and, with an article, models, by their names in Python."""
+
+    options: Mapping[str, str]
+    models: Mapping[str, str]
+
+
+_front_ends: list[FrontEnd] = []  # the last one is whom messages are for; Python, where there is none
+
+
+@contextmanager
+def worded_for(front_end: FrontEnd) -> Iterator[None]:
+    """Word messages for a front end while the block runs, in every thread: it runs in a process of its own."""
+    _front_ends.append(front_end)
+    try:
+        yield
+    finally:
+        _front_ends.pop()
+
+
+def either(python: str, options: str) -> str:
+    """Return the words for people who call the library, or those for people who give options to a command."""
+    return options if _front_ends else python
+
+
+def setting(name: str, *value: object) -> str:
+    """Return how a setting is written, with its value if one is given: `keep_rows=2000`, or `--keep-rows 2000`."""
+    if not _front_ends:
+        return "=".join([name, *map(repr, value)])
+    option = _front_ends[-1].options.get(name, name.replace("_", " "))
+    return " ".join([option, *(own if isinstance(own, str) else shown(own) for own in value)])
+
+
+def a_model(name: str) -> str:
+    """Return what a model of an estimator's class is called, with its article."""
+    python = f"a {name}"
+    return _front_ends[-1].models.get(name, python) if _front_ends else python
 
 
 def visible(text: object) -> str:

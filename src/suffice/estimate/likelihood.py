@@ -24,7 +24,7 @@ from ..densities.regularize import (
     shrink,
 )
 from ..em.cells import climb_notes, complete
-from ..errors import DataError, SettingError, SingularCovarianceError
+from ..errors import DataError, SettingError, SingularCovarianceError, either, setting
 from ..notes import Kind, Note
 from ..schema import Level, Name
 from ..stats import CompletedStats, GaussianStats, LowRankScatter, PatternStats
@@ -97,8 +97,9 @@ class GaussianEstimate:
             raise DataError.not_whole()
         if self.kept is None and stats.column_weight().any():
             raise SettingError(
-                'shrinkage="ledoit-wolf" is computed from rows that are kept, and these statistics hold none. '
-                'Next: fit again with keep_rows=2000, or use shrinkage="oas", which needs none.'
+                f"{setting('shrinkage', 'ledoit-wolf')} is computed from rows that are kept, and these "
+                f"statistics hold none. Next: fit again with {setting('keep_rows', 2000)}, or use "
+                f"{setting('shrinkage', 'oas')}, which needs none."
             )
 
     def _note_sweeps(self, stats: CompletedStats) -> None:
@@ -316,7 +317,8 @@ class GaussianEstimate:
             amount = ledoit_wolf_amount(d, squares, weight, norm)
         why = f"by the amount that {self.shrinkage.rule} estimates"
         if self.kept is not None and not self.kept.are_all(self._row_weight):
-            why += f" from the {len(self.kept.codes):,} rows kept; keep_rows says how many"
+            how_many = either("keep_rows", "--keep-rows")
+            why += f" from the {len(self.kept.codes):,} rows kept; {how_many} says how many"
         self.notes.append(Note("shrunk the correlations", why, label, (), amount, kind=Kind.SHRUNK))
         return amount
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from .._arrays import Array, np
 from ..densities import Categorical
-from ..errors import SettingError, quoted
+from ..errors import SettingError, either, quoted, setting
 from ..schema import Level, Name
 from ..stats import CategoricalStats
 
@@ -185,8 +185,8 @@ def smoothing_of(smoothing: object, column: object = None) -> Dirichlet:
         return smoothing
     if not _is_number(smoothing) or not 0.0 <= float(smoothing) < np.inf:
         raise SettingError(
-            f"smoothing={smoothing!r} must be a number of at least 0, a Dirichlet, or a dict of these by column. "
-            "Next: 1.0 is Laplace's rule."
+            f"{setting('smoothing', smoothing)} must be a number of at least 0"
+            f"{either(', a Dirichlet, or a dict of these by column', '')}. Next: 1.0 is Laplace's rule."
         )
     return Dirichlet(float(smoothing))
 
@@ -279,7 +279,9 @@ def class_log_prior(weight: Array, priors: object) -> Array:
         shares = weight / weight.sum()
     elif isinstance(priors, Dirichlet):
         if priors.base != "uniform":
-            raise SettingError(f'priors={priors!r}: classes are the shares. Next: base="uniform", or None.')
+            raise SettingError(
+                f"{setting('priors', priors)}: classes are the shares. Next: a uniform base{either(', or None', '')}."
+            )
         shares = (weight + priors.strength) / (weight.sum() + priors.strength * len(weight))
     elif isinstance(priors, str):
         if priors != "uniform":
@@ -298,11 +300,13 @@ def check_priors(priors: object, k: int) -> Array:
     except (TypeError, ValueError):
         raise SettingError.choice("priors", priors, PRIORS) from None
     if shares.shape != (k,):
-        raise SettingError(f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class.")
+        raise SettingError(
+            f"{setting('priors')} has {shares.size} numbers and there are {k} classes. Next: give one per class."
+        )
     if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
         raise SettingError(
-            f"priors={shares.tolist()} are not probabilities: they must be at least 0 and sum to 1, and sum to "
-            f"{shares.sum():.6g}. Next: divide them by their sum."
+            f"{setting('priors', shares.tolist())} are not probabilities: they must be at least 0 and sum to 1, and "
+            f"sum to {shares.sum():.6g}. Next: divide them by their sum."
         )
     return np.asarray(shares / shares.sum())
 
@@ -312,7 +316,9 @@ def ordered_priors(priors: object, classes: Sequence[Level]) -> object:
     if not isinstance(priors, Mapping):
         return priors
     if set(priors) != set(classes):
-        raise SettingError(f"priors names {quoted(list(priors))}; the classes are {quoted(classes)}. Next: name each.")
+        raise SettingError(
+            f"{setting('priors')} names {quoted(list(priors))}; the classes are {quoted(classes)}. Next: name each."
+        )
     return np.array([priors[label] for label in classes], dtype=np.float64)
 
 

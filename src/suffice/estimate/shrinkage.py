@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np
-from ..errors import SettingError
+from ..errors import SettingError, either, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ WHOLE = 1e-9  # relative difference of weights that rounding explains
 
 def _check_share(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
-        given = f"{name}={value!r}" + (")" if "(" in name else "")
+        given = f"{name}={value!r})" if "(" in name else setting(name, value)
         raise SettingError(
             f"{given} is no number from 0 to 1. Next: give one, from 0 (none) to 1 (columns uncorrelated), "
-            "or None for the least that works."
+            f"or {either('None', 'leave out --shrinkage')} for the least that works."
         )
 
 

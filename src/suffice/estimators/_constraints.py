@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .._arrays import is_whole, np
 from ..densities import STRUCTURES
 from ..em.starts import BIC
-from ..errors import SettingError
+from ..errors import SettingError, setting
 from ..estimate import Shrinkage
 from ..estimate.priors import check_prior, check_smoothing
 
@@ -41,7 +41,7 @@ class Must:
     def __call__(self, name: str, value: object) -> None:
         """Raise SettingError for any other."""
         if not self.holds(value):
-            raise SettingError(f"{name}={value!r} must be {self.be}")
+            raise SettingError(f"{setting(name, value)} must be {self.be}")
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ COUNT = Must(lambda value: is_whole(value, 1), "a whole number of at least 1. Ne
 ROWS = Must(lambda value: is_whole(value, 0), "a whole number, at least 0. Next: 2000 is usual, 0 is none.")
 ROWS_OR_NONE = Must(
     lambda value: value is None or is_whole(value, 0),
-    "a whole number, or None for as many as fit. Next: None is usual.",
+    "a whole number; as many as fit where it is left out. Next: leave it out.",
 )
 TOLERANCE = Must(_is_tolerance, "a number of at least 0. Next: 1e-5 is the default.")
 COMPONENTS = Must(
     _are_components,
-    "a whole number of at least 1, 'bic', or one of these for every class in a dict by label. Next: 'bic' chooses "
-    "class by class.",
+    "a whole number of at least 1, 'bic', or one of these for every class by its label. Next: 'bic' chooses class by "
+    "class.",
 )
 COVARIANCE = OneOf(tuple(STRUCTURES))
 DIVISOR = OneOf(("mle", "unbiased"))

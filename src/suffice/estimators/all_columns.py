@@ -14,7 +14,7 @@ from ..automatic.member_family import MemberFamily
 from ..automatic.pooled import PooledFitted
 from ..automatic.train import LEAST_ROWS
 from ..densities import Diagonal
-from ..errors import SettingError
+from ..errors import SettingError, either, setting
 from ..estimate import FAMILIES, Block, Settings
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
@@ -29,8 +29,8 @@ KEPT_BYTES = 1 << 25
 def _check_kept_rows(estimator: AllColumns) -> None:
     if estimator.keep_rows is not None and estimator.keep_rows < LEAST_ROWS:
         raise SettingError(
-            f"keep_rows={estimator.keep_rows}: the model is judged by the rows that are kept, and fewer than "
-            f"{LEAST_ROWS} say too little. Next: leave keep_rows=None."
+            f"{setting('keep_rows', estimator.keep_rows)}: the model is judged by the rows that are kept, and fewer "
+            f"than {LEAST_ROWS} say too little. Next: {either('leave keep_rows=None', 'leave out --keep-rows')}."
         )
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from .._arrays import Array, np
 from .._arrays_api import is_device_array, project
 from ..densities import STRUCTURES
-from ..errors import SchemaError, SettingError
+from ..errors import SchemaError, SettingError, either, setting
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
@@ -25,7 +25,7 @@ def _is_shared(estimator: GaussianDiscriminant) -> bool:
     if not estimator._fitted_shared:
         raise AttributeError(
             "Discriminant coordinates and linear coefficients exist when all classes share one covariance. "
-            "Next: fit with shared=True."
+            f"Next: fit with {either('shared=True', '--model shared')}."
         )
     return True
 
@@ -35,29 +35,32 @@ def _check_loo(estimator: GaussianDiscriminant) -> None:
         return
     if estimator.covariance != "full":
         raise SettingError(
-            f'shrinkage="loo" chooses how far correlations shrink, and covariance={estimator.covariance!r} has none. '
-            'Next: use covariance="full", or leave shrinkage=None.'
+            f"{setting('shrinkage', 'loo')} chooses how far correlations shrink, and "
+            f"{setting('covariance', estimator.covariance)} has none. Next: use {setting('covariance', 'full')}, or "
+            f"{either('leave shrinkage=None', 'leave out --shrinkage')}."
         )
     if not estimator.keep_rows:
         raise SettingError(
-            'shrinkage="loo" judges by rows that are kept, and keep_rows=0 keeps none. '
-            "Next: leave keep_rows=2000, or give the amounts: shrinkage=RDA(...)."
+            f"{setting('shrinkage', 'loo')} judges by rows that are kept, and {setting('keep_rows', 0)} keeps none. "
+            f"Next: leave {setting('keep_rows', 2000)}, or give "
+            f"{either('the amounts: shrinkage=RDA(...)', 'an amount')}."
         )
 
 
 def _check_one_estimate(estimator: GaussianDiscriminant) -> None:
     if estimator.prior is not None and estimator.shrinkage is not None:
         raise SettingError(
-            f"shrinkage={estimator.shrinkage!r} and prior={estimator.prior!r} both say how to estimate the covariances."
-            " Next: give one of them."
+            f"{setting('shrinkage', estimator.shrinkage)} and {setting('prior', estimator.prior)} both say how to "
+            "estimate the covariances. Next: give one of them."
         )
 
 
 def _check_one_pooling(estimator: GaussianDiscriminant) -> None:
     if estimator.shared and estimator._settings().shrinkage.pooling > 0:
         raise SettingError(
-            f"shared=True and shrinkage={estimator.shrinkage!r} both pool the covariances. Next: leave shared=False; "
-            "RDA(shared=1.0) is the fully shared case."
+            f"{either('shared=True', '--model shared')} and {setting('shrinkage', estimator.shrinkage)} both pool the "
+            "covariances. Next: "
+            f"{either('leave shared=False; RDA(shared=1.0) is the fully shared case', 'choose another --model')}."
         )
 
 

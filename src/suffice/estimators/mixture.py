@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
 from ..em.starts import BIC
-from ..errors import MergeError, SchemaError, SettingError
+from ..errors import MergeError, SchemaError, SettingError, setting
 from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
@@ -42,16 +42,16 @@ class _IfMergeable:
 
 
 def _check_shrinkage(estimator: MixtureDiscriminant) -> None:
-    setting = estimator._settings().shrinkage
-    if setting.rule == "ledoit-wolf":
+    chosen = estimator._settings().shrinkage
+    if chosen.rule == "ledoit-wolf":
         raise SettingError(
             "shrinkage='ledoit-wolf' needs to know which rows a covariance is made of, and a mixture shares rows "
             "among components. Next: use shrinkage='oas' or a number."
         )
-    if setting.pooling and estimator.shared:
+    if chosen.pooling and estimator.shared:
         raise SettingError(
-            f"shared={estimator.shared!r} and shrinkage={estimator.shrinkage!r} both pool the covariances. "
-            "Next: leave shared=False."
+            f"{setting('shared', estimator.shared)} and {setting('shrinkage', estimator.shrinkage)} both pool the "
+            f"covariances. Next: leave {setting('shared', False)}."
         )
 
 

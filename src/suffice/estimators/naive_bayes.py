@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical
-from ..errors import SchemaError, SettingError
+from ..errors import SchemaError, SettingError, setting
 from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily, as_family, lacking
 from ..estimate.predictive import matrices
@@ -252,7 +252,7 @@ def _assign(families: object, schema: Schema) -> tuple[list[tuple[Family, tuple[
             joint.append((joined, positions))
         else:
             raise SettingError(
-                f"families={{{key!r}: {wanted!r}}}: columns can be joined as 'gaussian' or 'multinomial' only. "
+                f"{setting('families', {key: wanted})}: columns can be joined as 'gaussian' or 'multinomial' only. "
                 "Next: name these columns one by one."
             )
     for position, column in enumerate(schema.columns):

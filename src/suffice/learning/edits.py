@@ -17,7 +17,7 @@ from ..automatic.member_family import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..automatic.table_rows import TableRows
 from ..automatic.train import rows_of_sample
-from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, quoted
+from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, a_model, quoted, setting
 from ..estimate import Block
 from ..estimate.families import CategoricalFamily
 from ..fitted import Fitted
@@ -71,7 +71,9 @@ def add(
 def merge(fitted: F, other: F) -> F:
     """Return what both have learned; MergeError where columns, kinds or families differ."""
     if type(other) is not type(fitted) or other.who != fitted.who:
-        raise MergeError(f"A {fitted.who} cannot take in a {other.who}. Next: fit both alike.")
+        raise MergeError(
+            f"Models of two kinds: {a_model(fitted.who)} cannot take in {a_model(other.who)}. Next: fit both alike."
+        )
     _check_same_columns(fitted.schema, other.schema)
     for mine, theirs in zip(fitted.blocks, other.blocks, strict=False):
         if mine != theirs:
@@ -116,7 +118,7 @@ def drop_class(fitted: F, label: object) -> F:
 def rename_classes(fitted: F, names: Mapping[object, object]) -> F:
     """Return the same rows with other labels, {old: new}; classes given one label become one class."""
     if not isinstance(names, Mapping):
-        raise SettingError(f"names={names!r} is no dict. Next: give {{old label: new label}}.")
+        raise SettingError(f"{setting('names', names)} is no mapping. Next: give {{old label: new label}}.")
     given = {_known_class(fitted, old): _plain_label(new) for old, new in names.items()}
     renamed: dict[Level, Level | None] = {own: given.get(own, own) for own in fitted.statistics.classes}
     labels = [label for label in renamed.values() if label is not None]
@@ -145,7 +147,7 @@ def _decayed(fitted: Fitted, factor: float) -> ByClass:
     statistics = fitted.statistics
     if statistics.total * factor < FAINT:
         raise DataError(
-            f"decay={factor!r} would leave all rows learned so far a weight of {statistics.total * factor:g} "
+            f"{setting('decay', factor)} would leave all rows learned so far a weight of {statistics.total * factor:g} "
             f"together, and less than {FAINT:g} is as good as none. Next: let new rows come, or fit another model."
         )
     return statistics.scale(factor)
@@ -173,7 +175,9 @@ def _check_possible(fitted: Fitted, statistics: ByClass) -> None:
 
 def _check_decay(factor: object) -> float:
     if not is_number(factor) or not 0.0 < float(factor) <= 1.0:
-        raise SettingError(f"decay={factor!r} must be a number above 0 and at most 1. Next: 0.99, say; 1 is no decay.")
+        raise SettingError(
+            f"{setting('decay', factor)} must be a number above 0 and at most 1. Next: 0.99, say; 1 is no decay."
+        )
     return float(factor)
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from .. import classify
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
-from ..errors import DataError
+from ..errors import DataError, either
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -60,7 +60,7 @@ def check_observed(statistics: ByClass) -> None:
     if not any(stats.column_weight().any() for stats in statistics.blocks):
         raise DataError(
             f"No column has a value in any of the {statistics.rows} rows. Next: give rows with values, or leave these "
-            "to partial_fit, which only counts them by class."
+            f"to {either('partial_fit', '`suffice update`')}, which only counts them by class."
         )
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from .._arrays import Array, np
 from ..em.starts import BIC, Search, fit_mixtures, join_rows
-from ..errors import MergeError, SettingError, quoted
+from ..errors import MergeError, SettingError, either, quoted, setting
 from ..estimate import Block, Settings, class_log_prior
 from ..fitted import NOTHING, Fitted
 from ..schema import Level
@@ -43,7 +43,9 @@ class Components:
         if isinstance(wanted, Mapping):
             unnamed = [label for label in classes if label not in wanted]
             if unnamed:
-                raise SettingError(f"n_components says nothing of {quoted(unnamed)}. Next: name every class.")
+                raise SettingError(
+                    f"{setting('n_components')} says nothing of {quoted(unnamed)}. Next: name every class."
+                )
             each = [wanted[label] for label in classes]
         else:
             each = [wanted] * len(classes)
@@ -123,8 +125,12 @@ class MixtureFitted(Fitted):
         if not self.components.are_single:
             raise SettingError(
                 "A mixture of several components has no closed form for leave-one-out: EM would run again for "
-                "every row. Next: use sklearn.model_selection.cross_val_predict(model, X, y, "
-                "method='predict_log_proba'), or n_components=1."
+                "every row. Next: "
+                + either(
+                    "use sklearn.model_selection.cross_val_predict(model, X, y, method='predict_log_proba'), or "
+                    "n_components=1.",
+                    "judge it by `suffice compare`, or fit with --components 1.",
+                )
             )
         block = Block(self._family.inner, self.blocks[0].positions)
         return (block,), (self._stats.inner,)

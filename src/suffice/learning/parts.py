@@ -18,7 +18,7 @@ from .._dialect import Dialect
 from .._memory import check_bytes
 from ..automatic.statistics import Columns, MemberRows
 from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct
-from ..errors import DataError, SettingError, SourceError, quoted
+from ..errors import DataError, SettingError, SourceError, either, setting
 from ..estimate import Block
 from ..fitted import Fitted
 from ..notes import Kind, Note
@@ -154,7 +154,7 @@ def _columns(
         names = [str(name) for name in columns]
         source.check_columns(names, "to learn from")
         if target in names:
-            raise DataError(f"columns={quoted(names)} holds the target {target!r}. Next: leave it out.")
+            raise DataError(f"{setting('columns', names)} holds the target {target!r}. Next: leave it out.")
     if not names:
         raise DataError(f"{source.name} has no column beside {target!r}. Next: give at least one column to learn from.")
     return names, read_schema(source.declared(names))
@@ -321,9 +321,12 @@ class Gathered:
         """Return the same rows; DataError if these, or all rows of the source at this size, take too much memory."""
         least = self.bytes * max(self.total or 0, self.rows) // max(self.rows, 1)
         many = f"{self.total:,}" if self.total else f"The first {self.rows:,}"
+        joined = either(
+            f"MixtureDiscriminant; {setting('unlabelled', 'skip')} where labels are missing", "--model mixture"
+        )
         advice = (
-            'give fewer rows or columns, or a model whose statistics merge (not MixtureDiscriminant; unlabelled="skip" '
-            "where labels are missing; diagonal covariances where cells are)"
+            f"give fewer rows or columns, or a model whose statistics merge (not {joined}; diagonal covariances where "
+            "cells are)"
         )
         check_bytes(least, f"{many} rows, which EM needs in memory together,", advice)
         return self

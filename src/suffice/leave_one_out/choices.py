@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from .._arrays import np
 from ..densities import Full
-from ..errors import SettingError
+from ..errors import SettingError, either, setting
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
@@ -80,8 +80,9 @@ def _shrinkage(statistics: ByClass, settings: Settings) -> RDA:
     sample = statistics.sample
     if sample is None:
         raise SettingError(
-            'shrinkage="loo" judges by rows that are kept, and these statistics hold none: they come from a model '
-            "with keep_rows=0. Next: fit again, or give the amounts: shrinkage=RDA(...)."
+            f"{setting('shrinkage', 'loo')} judges by rows that are kept, and these statistics hold none: they come "
+            f"from a model with {setting('keep_rows', 0)}. Next: fit again, or give "
+            f"{either('the amounts: shrinkage=RDA(...)', 'an amount')}."
         )
     sample = as_judged(sample)
     counts_for = sample.represented(statistics.weight)

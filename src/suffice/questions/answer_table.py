@@ -14,7 +14,7 @@ from .._arrays import Array, np
 from .._dialect import Remark
 from .._files import format_of
 from ..conformal import Limits
-from ..errors import SourceError
+from ..errors import SourceError, either
 from ..fitted import Fitted
 from ..learning.parts import open_table, remark_spaces
 from ..vocabulary import UnseenLevel, sentences, united
@@ -80,7 +80,7 @@ def _adapted(fitted: Fitted, source: Source, names: Sequence[str], progress: Wat
     from ..engines import answer
 
     if source.once:
-        raise SourceError.read_once('predict_table with priors="adapt"', "twice")
+        raise SourceError.read_once(either('predict_table with priors="adapt"', "--priors adapt"), "twice")
     kernel = Posteriors(fitted, tuple(names))
     parts = list(answer(source, names, kernel, width=len(fitted.labels), progress=progress))
     if not parts:

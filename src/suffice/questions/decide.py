@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import classify
 from .._arrays import Array, NDArray, is_number, nnls, np, row_chunks, solve_triangular
 from .._arrays_api import fetch, is_device_array, namespace, put
-from ..errors import SettingError
+from ..errors import SettingError, either, setting
 from ..fitted import Fitted
 
 MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
@@ -92,7 +92,9 @@ def _labels(classes: NDArray[np.generic], codes: object) -> Any:
 def _check_reject(reject: object, free: bool) -> float:
     if not is_number(reject) or not np.isfinite(reject) or not (free or 0.0 < reject < 1.0):
         limits = "a finite cost" if free else "above 0 and below 1, where a wrong answer costs 1"
-        raise SettingError(f"reject={reject!r} must be {limits}. Next: try 0.1: no answer where that costs less.")
+        raise SettingError(
+            f"{setting('reject', reject)} must be {limits}. Next: try 0.1: no answer where that costs less."
+        )
     return float(reject)
 
 
@@ -104,8 +106,9 @@ def check_costs(costs: object, k: int) -> Array:
         matrix = np.zeros(0)
     if matrix.shape != (k, k) or not np.isfinite(matrix).all():
         raise SettingError(
-            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. "
-            "Next: give one row per true class and one column per answer, in the order of `classes_`."
+            f"{setting('costs', costs)} is no matrix of {k} × {k} finite numbers. "
+            "Next: give one row per true class and one column per answer, in the order "
+            f"{either('of `classes_`', 'in which `suffice show` lists the classes')}."
         )
     return matrix
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .._arrays import Array, Codes, gammaincc, log_softmax, logsumexp, np
 from ..densities import Rows
-from ..errors import DataError, SchemaError, SettingError
+from ..errors import DataError, SchemaError, SettingError, either
 from ..fitted import Fitted
 from ..schema import sort_levels
 from ..stats.rows import Keys, compact, fingerprints, mixed
@@ -91,8 +91,8 @@ def _pair(fitted: Fitted, given: object, y: object, sample_weight: object) -> Pa
     if isinstance(given, Fitted):
         if y is not None or sample_weight is not None:
             raise SettingError(
-                "y and sample_weight go with a table of rows; another model knows its own labels and weights. "
-                "Next: leave them out."
+                f"{either('y and sample_weight', 'Labels and weights')} go with a table of rows; another model knows "
+                "its own labels and weights. Next: leave them out."
             )
         order: Sequence[int] = fitted.schema.align(given.schema, fitted.who)
         new = learned_side(given)

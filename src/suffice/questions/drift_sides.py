@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, is_sparse, np
-from ..errors import DataError, quoted
+from ..errors import DataError, either, quoted
 from ..estimate import Block
 from ..fitted import Fitted
 from ..schema import Level
@@ -97,7 +97,7 @@ class Side:
         if moments is None:
             raise DataError(
                 f"Column {name!r} is known by statistics of a kind of their own ({type(stats).__name__}), and no rows "
-                "are kept to compare. Next: fit with keep_rows, or compare tables."
+                f"are kept to compare. Next: fit with {either('keep_rows', '--keep-rows')}, or compare tables."
             )
         seen = moments.weight[:, 0] if stats is None else np.append(stats.column_weight()[:, place], 0.0)
         missing = self.class_weight - seen

@@ -10,7 +10,7 @@ from .. import classify
 from .._arrays import Array, Codes, NDArray, log_softmax, np
 from ..densities import Density, Rows
 from ..densities.product import has_holes, missing_cells
-from ..errors import DataError
+from ..errors import DataError, either
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..leave_one_out.by_columns import ByColumns
@@ -38,17 +38,18 @@ def hold_out(fitted: Fitted) -> HeldOut:
     """
     statistics = fitted.statistics
     sample = statistics.sample
+    ranked = f"rank rows by {either('score_samples', 'the log_density of `suffice predict`')}"
     if sample is None and fitted.past.released is not None:
         raise DataError.released(
             "rank a row among others for an outlier p-value",
-            "ask the model it was made from, or rank rows by score_samples",
+            f"ask the model it was made from, or {ranked}",
         )
     if sample is None:
         raise DataError.without_rows(
-            f"This {fitted.who} keeps no rows, and without a law of its own an outlier p-value is a rank "
-            "among rows held out",
+            f"This {either(fitted.who, 'model')} keeps no rows, and without a law of its own an outlier p-value is a "
+            "rank among rows held out",
             released=False,
-            otherwise=", or rank rows by score_samples",
+            otherwise=f", or {ranked}",
         )
     rows, weight = fitted.sampled_rows(), sample.represented(statistics.weight)
     asked, folds = fitted.joint_value, []
@@ -164,7 +165,7 @@ def _sample(fitted: Fitted) -> Reservoir:
     if released:
         raise DataError.released("judge its columns by rows", "ask the model it was made from")
     if sample is None:
-        raise DataError.without_rows(f"This {fitted.who} keeps no rows to judge its columns by")
+        raise DataError.without_rows(f"This {either(fitted.who, 'model')} keeps no rows to judge its columns by")
     return fitted.reservoir
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_number, np
 from .._derived import has_made
-from ..errors import SettingError
+from ..errors import SettingError, setting
 from ..fitted import Fitted
 from ..losses import LabelledRows, error_of_choice
 from ..schema import Kind, Level, Name
@@ -124,8 +124,8 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
     """
     if not is_number(within) or not 0.0 <= float(within) < np.inf:
         raise SettingError(
-            f"within={within!r} must be a number of nats from 0 on, by how much more the columns may lose than all do. "
-            "Next: 0.01."
+            f"{setting('within', within)} must be a number of nats from 0 on, by how much more the columns may lose "
+            "than all do. Next: 0.01."
         )
     judge = ColumnJudge.of(fitted)
 

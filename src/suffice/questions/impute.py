@@ -12,7 +12,7 @@ from ..classify import log_posterior
 from ..densities import Rows
 from ..densities.counts import draw_codes
 from ..densities.product import missing_cells, take_rows
-from ..errors import DataError, quoted
+from ..errors import DataError, either, quoted
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Kind
@@ -75,8 +75,9 @@ def _known_classes(fitted: Fitted, y: object, rows: int) -> Codes | None:
     unknown = [label for label in labels if label not in classes]
     if unknown:
         raise DataError(
-            f"y holds {quoted(unknown)}, unknown to this model; its classes are {quoted(classes)}. "
-            "Next: correct the labels, or leave them missing (None) where they are not known."
+            f"{either('y holds', 'The labels hold')} {quoted(unknown)}, unknown to this model; its classes are "
+            f"{quoted(classes)}. Next: correct the labels, or leave them missing{either(' (None)', '')} where they are "
+            "not known."
         )
     return recode(labels, codes, classes)
 

@@ -22,7 +22,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, is_whole, np
-from ..errors import DataError, SettingError, shown
+from ..errors import DataError, SettingError, setting, shown
 from ..fitted import NOTHING, Fitted
 from ..losses import LEAST_PROBABILITY
 from ..schema import Level
@@ -37,7 +37,9 @@ def curve_of(
     """Return the learning curve of models with the settings of a value, which may have learned something or nothing."""
     for name, value, least in (("draws", draws, 1), ("random_state", seed, 0)):
         if not is_whole(value, least):
-            raise SettingError(f"{name}={value!r} must be a whole number, {least} or more. Next: {name}={least + 1}.")
+            raise SettingError(
+                f"{setting(name, value)} must be a whole number, {least} or more. Next: {setting(name, least + 1)}."
+            )
     begun = replace(begun, statistics=NOTHING, chosen=None)
     batch = begun.batch(table, begun.align(table), y, sample_weight, "em", groups)
     known = batch if batch.is_labelled else batch.split()[0]
@@ -167,14 +169,16 @@ def _fit(losses: Array, size: Array, power: float, error: Array) -> tuple[Array,
 
 def _quantiles(values: Array, level: float) -> Projection:
     if not 0.0 < level < 1.0:
-        raise SettingError(f"level={level!r} must be above 0 and below 1. Next: 0.9, say.")
+        raise SettingError(f"{setting('level', level)} must be above 0 and below 1. Next: 0.9, say.")
     low, middle, high = np.quantile(values, [(1.0 - level) / 2.0, 0.5, (1.0 + level) / 2.0])
     return Projection(float(middle), float(low), float(high))
 
 
 def _positive(name: str, value: float) -> float:
     if not 0.0 < value < np.inf:
-        raise SettingError(f"{name}={value!r} must be above 0. Next: 2, say, for twice the rows, or a number of rows.")
+        raise SettingError(
+            f"{setting(name, value)} must be above 0. Next: 2, say, for twice the rows, or a number of rows."
+        )
     return float(value)
 
 

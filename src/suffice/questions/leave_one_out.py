@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
 from ..densities import Rows
-from ..errors import DataError, quoted
+from ..errors import DataError, either, quoted
 from ..fitted import Fitted
 from ..stats import Reservoir
 from ..stats.rows import group_keys, group_numbers, take_rows
@@ -43,8 +43,8 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
     unknown = [label for c, label in enumerate(labels) if label not in known and c in there]
     if unknown:
         raise DataError(
-            f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
-            "Next: pass rows the model has learned, with their labels."
+            f"{either('y holds', 'The labels hold')} {quoted(unknown)}, which this model does not know; its classes "
+            f"are {quoted(list(known))}. Next: pass rows the model has learned, with their labels."
         )
     return np.array([*(known.get(label, -1) for label in labels), -1], dtype=np.int64)[codes]
 

@@ -18,7 +18,7 @@ from ..disclosure import Given, MinCount, release_block
 from ..disclosure.at_hand import Kept
 from ..disclosure.blocks import Asked
 from ..disclosure.gaussian import UNREMEMBERED
-from ..errors import DataError, SettingError, quoted
+from ..errors import DataError, SettingError, a_model, quoted, setting
 from ..estimate import Block, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
@@ -78,14 +78,19 @@ def release(fitted: F, least: int, like: F | None) -> F:
 def _check_release(fitted: Fitted, least: object, like: Fitted | None) -> None:
     if not is_whole(least, FEWEST):
         raise SettingError(
-            f"least={least!r} must be a whole number of at least {FEWEST}: a sum of one row is that row. Next: 5."
+            f"{setting('least', least)} must be a whole number of at least {FEWEST}: a sum of one row is that row. "
+            "Next: 5."
         )
     other = None if like is None else like.past.released
     if like is not None and (like.who != fitted.who or other is None or other.joined):
-        raise SettingError(f"like must be a {fitted.who} that was released. Next: release the other model first.")
+        raise SettingError(
+            f"{setting('like')} must be {a_model(fitted.who)} that was released. Next: release the other model first."
+        )
     own = fitted.past.released
     if own is not None and not own.joined and own.least >= least:
-        raise DataError(f"This model was released with least={own.least} already. Next: pass it on as it is.")
+        raise DataError(
+            f"This model was released with {setting('least', own.least)} already. Next: pass it on as it is."
+        )
     if own is not None and not own.joined:
         raise DataError.released("be released again", "release the model it was made from")
 

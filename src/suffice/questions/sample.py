@@ -12,7 +12,7 @@ from ..classify import log_posterior
 from ..densities import Density, Rows
 from ..densities.counts import draw_codes
 from ..densities.product import missing_cells, take_rows
-from ..errors import DataError, SettingError, quoted
+from ..errors import DataError, SettingError, either, quoted, setting
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -113,7 +113,9 @@ def _class_number(fitted: Fitted, label: object) -> int:
     classes = fitted.statistics.classes
     same = [i for i, own in enumerate(classes) if isinstance(label, SCALARS) and own == label]
     if not same:
-        raise SettingError(f"label={label!r} is not a class of this model. Next: use one of {quoted(classes)}.")
+        raise SettingError(
+            f"{setting('label', label)} is not a class of this model. Next: use one of {quoted(classes)}."
+        )
     return same[0]
 
 
@@ -122,7 +124,7 @@ def _given_row(fitted: Fitted, given: Mapping[Name, object]) -> Rows:
     schema = fitted.schema
     positions = schema.positions(list(given))
     if len(set(positions)) < len(positions):
-        raise SettingError(f"given={dict(given)!r} names a column twice. Next: name each once.")
+        raise SettingError(f"{setting('given', dict(given))} names a column twice. Next: name each once.")
     cells = np.full((1, len(schema)), None, dtype=object)
     for position, (name, value) in zip(positions, given.items(), strict=True):
         if not isinstance(value, SCALARS) or not holds_value(value):
@@ -231,7 +233,7 @@ def sample(
 def read_count(value: object, name: str) -> int:
     """Return a whole number of at least 1; SettingError otherwise."""
     if not is_whole(value, 1):
-        raise SettingError(f"{name}={value!r} must be a whole number of at least 1. Next: give one.")
+        raise SettingError(f"{setting(name, value)} must be a whole number of at least 1. Next: give one.")
     return int(value)
 
 
@@ -259,7 +261,7 @@ def check_fillable(
             own = [names[p] for p in never]
             raise DataError(
                 f"No row learned so far has a value in {quoted(own)}, so nothing is known of what belongs there. "
-                "Next: add rows that have one (partial_fit), or leave the column out."
+                f"Next: add rows that have one ({either('partial_fit', 'suffice update')}), or leave the column out."
             )
 
 

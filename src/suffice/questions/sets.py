@@ -9,7 +9,7 @@ from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import fetch
 from ..conformal import Limits, Scores, class_sets, levels
 from ..densities import Rows
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, setting
 from ..estimate import Block
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
@@ -44,7 +44,7 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
     A warning names the classes of too few rows to say.
     """
     if not isinstance(alpha, int | float | np.number) or not 0.0 < float(alpha) < 1.0:
-        raise SettingError(f"alpha={alpha!r} must lie between 0 and 1. Next: 0.1 gives sets that hold 90 %.")
+        raise SettingError(f"{setting('alpha', alpha)} must lie between 0 and 1. Next: 0.1 gives sets that hold 90 %.")
     found = _limits(fitted, float(alpha), by_class)
     few = [repr(label) for label, own in zip(fitted.statistics.classes, found, strict=False) if own.is_endless]
     if by_class and few:

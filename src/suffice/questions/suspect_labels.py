@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Rows
-from ..errors import SettingError
+from ..errors import SettingError, setting
 from ..fitted import Fitted
 from ..table.labels import read_weights
 from .leave_one_out import Leaves, known_codes, leaves_with, taken
@@ -59,7 +59,9 @@ def suspect_labels(
 def flag_labels(wrong: Array, fdr: object) -> NDArray[np.bool_]:
     """Return which rows (n,) to flag so that a share `fdr` of them is expected to be right after all."""
     if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.number) or not 0.0 < float(fdr) < 1.0:
-        raise SettingError(f"fdr={fdr!r} must lie between 0 and 1. Next: of rows flagged at 0.1, a tenth is right.")
+        raise SettingError(
+            f"{setting('fdr', fdr)} must lie between 0 and 1. Next: of rows flagged at 0.1, a tenth is right."
+        )
     return flag(wrong, float(fdr))
 
 

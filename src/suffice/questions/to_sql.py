@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from ..errors import ExportError, SettingError
+from ..errors import ExportError, SettingError, either, setting
 from ..export.lower import lower
 from ..export.program import Program
 from ..fitted import Fitted
@@ -30,8 +30,8 @@ def write_sql(
     source = [table] if isinstance(table, str) else list(table)
     if not 1 <= len(source) <= 3 or isinstance(keep, str):
         raise SettingError(
-            f"table={table!r}, keep={keep!r}: a table is one name, or (schema, name) or (catalog, schema, name), and "
-            "keep is a list of column names. Next: correct it."
+            f"{setting('table', table)}, {setting('keep', keep)}: a table is one name, or (schema, name) or (catalog, "
+            f"schema, name), and {setting('keep')} is a list of column names. Next: correct it."
         )
     query = write_query(program, dialect, source, list(keep), missing == "exact")
     if check is not False and (check is not None or find_spec("duckdb") is not None):
@@ -47,7 +47,7 @@ def _check(program: Program, trial: Trial, exact: bool) -> None:
         if error.name != "duckdb":
             raise
         raise ExportError(
-            "Checking the query needs DuckDB, which is not installed. Next: pip install 'suffice[sql]', or leave the "
-            "check out (check=False)."
+            "Checking the query needs DuckDB, which is not installed. Next: pip install 'suffice[sql]', or leave "
+            f"{either('the check out (check=False)', 'out --check')}."
         ) from error
     check(program, trial.table, trial.order, trial.expected, exact)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn, Self
 
 from .._arrays import Array, Codes, np, pattern_groups
-from ..errors import DataError, MergeError, NotLearnedError
+from ..errors import DataError, MergeError, NotLearnedError, either, setting
 from ._checks import amounts, at_most, codes as codes_below, grouped, places
 from ._downdate import faded
 from .gaussian import WIDE, GaussianStats
@@ -293,8 +293,10 @@ def _check_bound(patterns: int, cells: int) -> None:
     if cells > MAX_CELLS:
         raise TooManyPatternsError(
             f"The missing cells form {patterns:,} patterns, whose statistics would need {cells * 8 / 2**30:.1f} GiB "
-            f"(the limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: call fit on all rows together, which then makes "
-            'passes over them, or use covariance="diagonal" or NaiveBayes, which count cells one by one.'
+            f"(the limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: {either('call fit', 'run `suffice fit`')} on all "
+            "rows together, which then makes passes over them, or use "
+            f"{setting('covariance', 'diagonal')} or {either('NaiveBayes', '--model nb')}, which count cells one by "
+            "one."
         )
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 from .._arrays import Array, Codes, NDArray, np
 from .._memory import check_bytes
-from ..errors import MergeError
+from ..errors import MergeError, either, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,12 @@ def check_scatter(form: type[Scatter], k: int, d: int) -> None:
     """Raise DataError, before anything is allocated, if scatters of k classes and d columns would not fit in memory."""
     if form is FullScatter:
         what = f"A covariance of {d:,} columns for each of {k:,} classes"
-        advice = 'fewer columns, one covariance for all classes (shared=True), or covariance="diagonal"'
+        shared = either("shared=True", "--model shared")
+        advice = f"fewer columns, one covariance for all classes ({shared}), or {setting('covariance', 'diagonal')}"
         check_bytes(8 * k * d * d, what, advice)
     elif form is PooledScatter:
-        check_bytes(8 * d * d, f"A covariance of {d:,} columns", 'fewer columns, or covariance="diagonal"')
+        advice = f"fewer columns, or {setting('covariance', 'diagonal')}"
+        check_bytes(8 * d * d, f"A covariance of {d:,} columns", advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from sklearn.utils import column_or_1d
 
 from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch, is_device_array
-from ..errors import DataError, SchemaError, quoted
+from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Level, sort_levels
 from . import Table, factorize, label_values
 
 WITHOUT_LABEL = {
-    "error": ". Next: drop those rows, or fill in their labels; fit, given all rows at once, can use them as they are",
+    "error": ". Next: drop those rows, or fill in their labels",
     "em": ". Next: give some labels",
     "forget": ", and such rows cannot be forgotten: how they count in each class depends on all rows. Next: drop them "
     "here, or fit again without them",
@@ -28,14 +28,18 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
     with missing="any" no label need be there.
     """
     if y is None:
-        raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
+        missing_y = either(f"{who} requires y to be passed, but the target y is None", "There are no labels")
+        raise DataError(f"{missing_y}. Next: give one label per row.")
     values = fetch(y) if is_device_array(y) else label_values(y)
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     if len(values) != rows:
         raise DataError(
-            f"X has {rows} rows and y has {len(values)}: found input variables with inconsistent numbers of samples. "
-            "Next: give one label per row."
+            either(
+                f"X has {rows} rows and y has {len(values)}: found input variables with inconsistent numbers of "
+                "samples. Next: give one label per row.",
+                f"There are {rows} rows and {len(values)} labels. Next: give one label per row.",
+            )
         )
     if values.dtype.kind in "mM":
         raise SchemaError.temporal("y", values.dtype)
@@ -46,7 +50,9 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
     absent = np.flatnonzero(codes < 0)
     if len(absent) and missing != "any" and (missing != "em" or not levels):
         raise DataError(
-            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}){WITHOUT_LABEL[missing]}."
+            f"{either('y has', 'There is')} no label in {len(absent)} of {rows} rows (the first is row {absent[0]})"
+            f"{WITHOUT_LABEL[missing]}"
+            f"{either('; fit, given all rows at once, can use them as they are', '') if missing == 'error' else ''}."
         )
     if values.dtype.kind == "f":
         _check_whole(values[codes >= 0])
@@ -79,8 +85,9 @@ def _check_whole(values: Any) -> None:
     odd = values[values != np.floor(values)]
     if len(odd):
         raise DataError(
-            f"Unknown label type: continuous. y holds {odd[0]}, and labels given as floats are whole numbers. Next: "
-            "cut y into classes, or give them as text."
+            f"{either('Unknown label type: continuous. y holds', 'The labels hold')} {odd[0]}, and labels given as "
+            "floats are whole numbers. Next: "
+            f"{either('cut y into classes, or give them as text', 'cut them into classes, or give --labels text')}."
         )
 
 
@@ -88,11 +95,16 @@ def check_label_kinds(known: Sequence[Level], labels: Sequence[Level]) -> None:
     """Raise DataError if labels are text in one place and numbers in another."""
     if len({isinstance(level, str) for level in (*known, *labels)}) > 1:
         both = quoted(sort_levels([*known, *labels]))
-        raise DataError(f"y mixes text and numbers: {both}. Next: make every label text, or every one a number.")
+        who = either("y mixes", "The labels mix")
+        raise DataError(f"{who} text and numbers: {both}. Next: make every label text, or every one a number.")
 
 
 LEAST_WEIGHT = 1e-50  # of a row that counts at all
 MOST_WEIGHT = 1e50  # of all rows together: products of four such weights and of squares of cells stay finite
+
+
+def _weight_of(row: int) -> str:
+    return either(f"sample_weight[{row}]", f"The weight of row {row + 1}")
 
 
 def read_weights(weight: object, rows: int) -> Array | None:
@@ -108,16 +120,23 @@ def read_weights(weight: object, rows: int) -> Array | None:
     if values.ndim != 1:
         raise DataError(f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row.")
     if len(values) != rows:
-        raise DataError(f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row.")
+        raise DataError(
+            either(
+                f"sample_weight has shape ({len(values)},), expected ({rows},). ",
+                f"There are {rows} rows and {len(values)} weights. ",
+            )
+            + "Next: give one weight per row."
+        )
     if not np.isfinite(values).all() or (values < 0).any():
         bad = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
         raise DataError(
-            f"sample_weight[{bad}] is {values[bad]}; weights count copies of a row, so they are finite and at least 0. "
+            f"{_weight_of(bad)} is {values[bad]}; weights count copies of a row, so they are finite and at least 0. "
             "Next: correct them."
         )
     if not values.any():
         raise DataError(
-            "Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight."
+            f"Every {either('sample_weight', 'weight')} is zero, so there are no rows to learn from. Next: give a "
+            "positive weight."
         )
     _check_size(values)
     return values
@@ -142,7 +161,7 @@ def _check_size(weights: Array) -> None:
         value = float(weights[odd[0]])
         size, limit = ("small", f"at least {LEAST_WEIGHT:g}") if value < 1 else ("large", f"at most {MOST_WEIGHT:g}")
         raise DataError(
-            f"sample_weight[{odd[0]}] is {value!r}, which is too {size} to compute with: a weight is 0 or {limit}. "
+            f"{_weight_of(int(odd[0]))} is {value!r}, which is too {size} to compute with: a weight is 0 or {limit}. "
             "Next: multiply all weights by one number; only their proportions matter to most answers."
         )
     check_total(weights)
@@ -164,11 +183,18 @@ def check_filled(table: Table, who: str) -> None:
     """Raise DataError for a table without a column or a row."""
     if not len(table.schema):
         raise DataError(
-            f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. "
-            "Next: give at least one column."
+            either(
+                f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. ",
+                "There is no column. ",
+            )
+            + "Next: give at least one column."
         )
     if table.rows == 0:
         raise DataError(
-            f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by {who}. "
-            "Next: give at least one row."
+            either(
+                f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by "
+                f"{who}. ",
+                "There is no row. ",
+            )
+            + "Next: give at least one row."
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, NDArray, gammaln, np, row_chunks, rows_within
 from ...densities import Bernoulli, Limit, Multinomial, Poisson
-from ...errors import DataError, NegativeError, NotLearnedError, SchemaError
+from ...errors import DataError, NegativeError, NotLearnedError, SchemaError, either
 from ...notes import Note
 from ...stats import SumStats
 from ...stats._downdate import DUST
@@ -297,8 +297,9 @@ class MultinomialFamily(SumFamily):
         if isinstance(rows, np.ndarray) and np.isnan(rows).any():
             column = int(np.nonzero(np.isnan(rows).any(axis=0))[0][0])
             raise DataError(
-                f"Column {table.schema.names[positions[column]]!r} misses a count (NaN), so the total that its row "
-                "shares out is unknown. Next: write 0 where nothing was counted, or use the family 'poisson'."
+                f"Column {table.schema.names[positions[column]]!r} misses a count{either(' (NaN)', '')}, so the total "
+                "that its row shares out is unknown. Next: write 0 where nothing was counted, or use the family "
+                "'poisson'."
             )
         return rows
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...densities import Laplace
 from ...densities.regularize import FLOOR, ROUNDING
-from ...errors import SettingError
+from ...errors import SettingError, setting
 from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT, LEAST_LIMIT
@@ -283,7 +283,8 @@ class LaplaceFamily(Family):
         limit: object = self.distinct
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < LEAST_LIMIT:
             raise SettingError(
-                f"distinct={limit!r} must be an integer of at least {LEAST_LIMIT}. Next: 10_000 is the usual choice."
+                f"{setting('distinct', limit)} must be an integer of at least {LEAST_LIMIT}. Next: 10_000 is the usual "
+                "choice."
             )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._arrays import Array, NDArray, np
-from ...errors import ExportError
+from ...errors import ExportError, either, setting
 from ...schema import Level
 from ...table import Table
 from ..program import Column, Program
@@ -60,8 +60,8 @@ def check(model: bytes, feed: Feed, dtype: str, expected: tuple[Sequence[Level],
 
 def _advice(dtype: str) -> str:
     if dtype == "float32":
-        return 'use dtype="float64": this model needs more digits than float32 has'
-    return "report this, with the model file; check=False writes the ONNX file all the same"
+        return f"use {setting('dtype', 'float64')}: this model needs more digits than float32 has"
+    return f"report this, with the model file{either('; check=False writes the ONNX file all the same', '')}"
 
 
 def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array | None]:
@@ -71,7 +71,7 @@ def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array | 
     except ImportError as error:
         raise ExportError(
             "Checking an ONNX file needs onnxruntime, which is not installed. Next: pip install onnxruntime, or leave "
-            "the check out (check=False)."
+            f"{either('the check out (check=False)', 'out --check')}."
         ) from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors only; they are raised
@@ -81,6 +81,6 @@ def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array | 
     except Exception as error:  # its exceptions have no common base
         raise ExportError(
             f"onnxruntime {onnxruntime.__version__} cannot run this file: {error}. Next: upgrade onnxruntime (1.21 or "
-            "newer is needed), or leave the check out (check=False)."
+            f"newer is needed){either(', or leave the check out (check=False)', '')}."
         ) from error
     return label, posterior, density[0] if density else None

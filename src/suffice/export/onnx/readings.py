@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from ..._arrays import Array, np
-from ...errors import ExportError, quoted
+from ...errors import ExportError, quoted, setting
 from ...schema import Level
 from ..program import Bin, Code, Column, Indicator, Interpolated, Number, Program, Projected, Scaled
 from .graph import FLOATS, ML_DOMAIN, Graph, Value
@@ -72,7 +72,7 @@ def _distinct(forms: Sequence[object], levels: Sequence[Level], column: Column) 
         twice = [level for level, form in zip(levels, forms, strict=True) if list(forms).count(form) > 1]
         raise ExportError(
             f"The levels {quoted(twice)} of column {column.name!r} cannot be told apart as ONNX reads them. "
-            'Next: rename them, or use dtype="float64".'
+            f"Next: rename them, or use {setting('dtype', 'float64')}."
         )
 
 

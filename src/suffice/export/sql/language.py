@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from ..._arrays import Array, Codes, np
-from ...errors import ExportError, SettingError
+from ...errors import ExportError, SettingError, setting
 from ...schema import Level
 
 try:
@@ -33,7 +33,7 @@ class Language:
         if dialect not in known:
             close = get_close_matches(str(dialect), known, n=3, cutoff=0.5) or ["duckdb", "postgres", "sqlite"]
             raise SettingError(
-                f"dialect={dialect!r} is not a SQL dialect that sqlglot writes. Next: did you mean "
+                f"{setting('dialect', dialect)} is not a SQL dialect that sqlglot writes. Next: did you mean "
                 f"{' or '.join(map(repr, close))}? All are {', '.join(known)}."
             )
         self.dialect = dialect

@@ -8,7 +8,7 @@ from dataclasses import replace
 import duckdb
 
 from ..._arrays import Array, np
-from ...errors import ExportError
+from ...errors import ExportError, either
 from ...schema import Level
 from ...table import Table
 from ..program import Column, Program
@@ -44,7 +44,7 @@ def check(
         raise ExportError(
             f"The query does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
             f"{off:.1e} of their size, and {wrong} of {len(label)} labels; {TOLERANCE:.0e} is allowed. Next: report "
-            "this, with the model file; check=False returns the query all the same."
+            f"this, with the model file{either('; check=False returns the query all the same', '')}."
         )
     return apart, off
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..._arrays import Array, Codes, np
-from ...errors import shown
+from ...errors import either, shown
 from ...schema import Kind
 from ...stats.dependent_rows import Cells, name_subjects
 from ...vocabulary import alike as groups_alike
@@ -161,7 +161,8 @@ def _of_subjects(table: ProfiledTable) -> Iterator[Alert]:
     if found:
         names = _listed([brief(columns[i].name) for i in found])
         text = f"Rows of one value are as alike as those of one subject: {names}. If a column names what rows belong "
-        text += "to, say so by groups= (--groups COLUMN): judged row by row, models look better than they are."
+        text += f"to, say so by {either('groups=', '--groups COLUMN')}: judged row by row, models look better than "
+        text += "they are."
         yield _alert(AlertKind.SUBJECTS, text, [seen[i] for i in found])
 
 
