@@ -122,7 +122,7 @@ OWNERS: dict[str, set[str]] = {
     "sklearn": {
         *("estimators/_state.py", "estimators/base.py", "estimators/discriminant.py", "learning/mixture.py"),
         *("questions/", "table/labels.py"),
-        "table/residence.py",
+        "table/devices.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py", "plots/regions.py"),
     },
     # optional packages

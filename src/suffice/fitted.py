@@ -30,8 +30,8 @@ from .stats.by_class import Batch, Joined
 from .stats.rows import group_keys
 from .stats.statistic import AuxArrays
 from .table import Table, read_table
+from .table.devices import take_in
 from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
-from .table.residence import take_in
 from .vocabulary import UnseenLevel, warn_of_likes
 
 T = TypeVar("T")

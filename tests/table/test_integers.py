@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from suffice.table import categories, read_table
+from suffice.table import cells, read_table
 
 KINDS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 
@@ -18,7 +18,7 @@ def decoded(X):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("where", ["lowest", "highest", "everywhere", "near zero"])
 def test_every_kind_and_size_of_integer(rng, monkeypatch, kind, where):
-    monkeypatch.setattr(categories, "IN_CACHE", 8 * 12)  # several blocks
+    monkeypatch.setattr(cells, "IN_CACHE", 8 * 12)  # several blocks
     least, most = np.iinfo(kind).min, np.iinfo(kind).max
     ends = {"lowest": (least, least + 5), "highest": (most - 5, most), "everywhere": (least, most), "near zero": (0, 5)}
     X = rng.integers(*ends[where], size=(60, 3), dtype=kind, endpoint=True)
@@ -27,7 +27,7 @@ def test_every_kind_and_size_of_integer(rng, monkeypatch, kind, where):
 
 @pytest.mark.parametrize("late", [-3, -100, 90, 200, -3000, 5000, 10**12])
 def test_a_value_that_first_appears_in_a_later_block(rng, monkeypatch, late):
-    monkeypatch.setattr(categories, "IN_CACHE", 8 * 12)
+    monkeypatch.setattr(cells, "IN_CACHE", 8 * 12)
     X = rng.integers(40, 50, size=(60, 3))
     X[55, 1] = late
     assert decoded(X) == X.T.tolist()

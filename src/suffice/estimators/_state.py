@@ -19,8 +19,8 @@ from ..schema import Schema
 from ..stats import ByClass
 from ..stats.statistic import AuxArrays
 from ..table import Table, read_table
+from ..table.devices import take_in
 from ..table.labels import check_filled
-from ..table.residence import take_in
 from ._constraints import ROWS, Constraints
 
 

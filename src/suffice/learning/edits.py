@@ -28,8 +28,8 @@ from ..stats._downdate import FAINT
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import NAMELESS
 from ..table import Table, read_table
+from ..table.devices import take_in
 from ..table.labels import check_filled, check_label_kinds, label_name, read_labels
-from ..table.residence import take_in
 
 F = TypeVar("F", bound=Fitted)
 

@@ -18,7 +18,7 @@ from ..forest import ForestDensity
 from ..schema import Kind, Level, Name, Schema, column_name
 from ..stats import Reservoir
 from ..table import Holes, NewColumn, Table, factorize, label_values, make_table, read_table
-from ..table.categories import both_truths
+from ..table.cells import both_truths
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
 LEAST_RANGE = 1e-280  # of an axis: densities over narrower ones, and cells of it, leave the range of floats

@@ -19,8 +19,7 @@ from ..joint import JointModel
 from ..schema import Column, Kind, Level, Name, Schema
 from ..stats import Statistic
 from ..table import NewColumn, Table, make_sparse, make_table, read_table
-from ..table.cells import holds_value
-from ..table.types import Cells
+from ..table.cells import Cells, holds_value
 from ..table.writing import FRAMES
 from .recorded import ByBlock, draw_cells, recorded
 

@@ -14,12 +14,10 @@ from .._arrays import Array, Codes, is_sparse, np
 from .._arrays_api import is_device_array
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema, repeated_names
-from .arrays import ArrayTable
-from .categories import factorize as factorize, recode as recode
+from .arrays import ArrayTable, ContainerError, SparseTable as SparseTable
+from .cells import Frame, factorize as factorize, recode as recode
 from .devices import DeviceTable
 from .frames import FrameTable, declared_schema, label_values as label_values
-from .matrices import ContainerError, SparseTable as SparseTable
-from .types import Frame
 from .writing import (
     CONTAINERS as CONTAINERS,
     Holes as Holes,

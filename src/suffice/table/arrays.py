@@ -1,16 +1,30 @@
-"""Tables without column names: arrays and lists of rows."""
+"""Tables without column names: arrays, lists of rows, and SciPy sparse matrices, whose cells not stored are zeros.
+
+Families of counts read sparse matrices as they are. All others read every cell, and get these columns dense, if memory
+allows it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
+from functools import cached_property
 from typing import Any
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, sparse
+from .._memory import check_bytes
 from ..errors import DataError, SchemaError, shown
 from ..schema import Column, Kind, Level, Schema, unnamed_schema
-from .categories import both_truths, factorize, factorize_integers
-from .cells import as_float, check_finite, object_kind
-from .types import Cells, Coded
+from .cells import (
+    LARGEST,
+    Cells,
+    Coded,
+    as_float,
+    both_truths,
+    check_finite,
+    factorize,
+    factorize_integers,
+    object_kind,
+)
 from .writing import Holes, fill_array
 
 
@@ -30,11 +44,9 @@ class ArrayTable:
 
     def numeric(self, positions: Sequence[int]) -> Array:
         every = list(positions) == list(range(len(self.schema)))
-        values = self._values if every else self._values[:, list(positions)]
-        names = self.schema.names
-        own = [names[p] for p in positions]
-        block = as_float(values, own)
-        check_finite(block, own)
+        names = [self.schema.names[p] for p in positions]
+        block = as_float(self._values if every else self._values[:, list(positions)], names)
+        check_finite(block, names)
         return block
 
     def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
@@ -78,13 +90,7 @@ def _check_array(values: Cells) -> Cells:
     if values.ndim == 0:
         what = f"{type(values.item()).__name__} {shown(values.item())}"
         raise DataError(f"Expected 2D array, got scalar array instead: {what}. Next: pass rows and columns.")
-    if values.ndim != 2:
-        raise DataError(
-            f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
-            "array.reshape(-1, 1) if it has one column or array.reshape(1, -1) if it has one row."
-        )
-    if np.iscomplexobj(values):
-        raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
+    check_plane(values.ndim, np.iscomplexobj(values))
     if values.dtype.kind in "mM":
         raise SchemaError.temporal(0, values.dtype)
     if values.dtype.kind == "V":
@@ -92,10 +98,20 @@ def _check_array(values: Cells) -> Cells:
     return values
 
 
+def check_plane(dimensions: int, imaginary: bool) -> None:
+    """Raise DataError, in the words of scikit-learn, for an array that is not of two dimensions, or not real."""
+    if dimensions != 2:
+        raise DataError(
+            f"Expected 2D array, got {dimensions}D array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has one column or array.reshape(1, -1) if it has one row."
+        )
+    if imaginary:
+        raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
+
+
 def _fill_masked(X: Any) -> Cells:
     if X.dtype.kind in "fiu":
-        filled: Cells = X.astype(np.float64).filled(np.nan)
-        return filled
+        return np.asarray(X.astype(np.float64).filled(np.nan))
     values = np.asarray(X.data).astype(object)
     values[np.ma.getmaskarray(X)] = None
     return values
@@ -111,3 +127,78 @@ def _array_kinds(values: Cells) -> list[Kind]:
             if np.isnan(values[:, j]).all():
                 found[j] = Kind.EMPTY
     return found
+
+
+class ContainerError(DataError, TypeError):
+    """A container of the wrong type; scikit-learn expects a TypeError here."""
+
+
+class SparseTable:
+    """A sparse matrix (n, d), kept in rows (CSR)."""
+
+    def __init__(self, X: sparse.csr_array) -> None:
+        if X.ndim != 2:
+            raise DataError(f"Expected 2D array, got {X.ndim}D sparse array instead. Next: pass rows and columns.")
+        if X.dtype.kind not in "biuf":
+            raise DataError(f"The sparse matrix holds values of type {X.dtype}. Next: convert them to numbers.")
+        rows = X.tocsr()
+        if not rows.has_canonical_format:
+            rows = rows.copy() if rows is X else rows
+            rows.sum_duplicates()
+        if rows.dtype.kind == "f" and not np.isfinite(np.einsum("i,i->", rows.data, rows.data)):
+            _refuse_odd(rows)
+        self._rows = rows
+        self.rows = int(rows.shape[0])
+        kind = Kind.BOOLEAN if rows.dtype.kind == "b" else Kind.NUMERIC
+        self.schema = unnamed_schema(int(rows.shape[1]), kind, "sparse")
+
+    @cached_property
+    def _columns(self) -> sparse.csr_array:
+        """The matrix (d, n) of columns as rows."""
+        return self._rows.T.tocsr()
+
+    def sparse(self, positions: Sequence[int]) -> sparse.csr_array:
+        """Return these columns as a sparse array (n, d) of numbers."""
+        every = tuple(positions) == tuple(range(len(self.schema)))
+        rows = self._rows if every else self._rows[:, list(positions)]
+        if rows.dtype != np.bool_:
+            return rows
+        counted = sparse.csr_array((rows.data.view(np.int8), rows.indices, rows.indptr), shape=rows.shape)
+        counted.has_canonical_format = True
+        return counted
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Return these columns as float64 (n, d); DataError where that would take too much memory."""
+        n, d = self.rows, len(positions)
+        check_bytes(  # before anything is allocated
+            8 * n * d,
+            f"This sparse matrix as numbers of {n:,} rows and {d:,} columns, every cell of which this model reads,",
+            "use NaiveBayes with the family 'multinomial', 'bernoulli' or 'poisson' for all columns, which stays "
+            "sparse; pass fewer rows at a time (partial_fit, predict_proba); or have fewer levels (min_frequency of "
+            "OneHotEncoder)",
+        )
+        return self.sparse(positions).astype(np.float64, copy=False).toarray()
+
+    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
+        """Return the sorted levels of a column, 0 where a cell is not stored, and a code per row (n,)."""
+        column = self._columns[[position]].toarray()[0]
+        levels, codes = factorize(column, position)
+        return both_truths(levels, codes) if column.dtype.kind == "b" else (levels, codes)
+
+    def fill(self, holes: Holes) -> object:
+        """Return a copy: a sparse matrix has no holes."""
+        return self._rows.copy()
+
+
+def _refuse_odd(rows: sparse.csr_array) -> None:
+    """Raise DataError naming a column with NaN, infinity, or numbers as large as dense tables refuse."""
+    finite = np.isfinite(rows.data)
+    if not finite.all():
+        column = int(rows.indices[int(np.argmin(finite))])
+        raise DataError(
+            f"Input X contains NaN or infinity in column {column} of a sparse matrix, where cells that are not "
+            "stored are zeros. Next: correct those cells."
+        )
+    large = np.abs(rows.data) > np.float64(LARGEST)
+    if large.any():
+        raise DataError.overflowing([int(rows.indices[int(np.argmax(large))])])

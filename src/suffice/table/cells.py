@@ -1,4 +1,4 @@
-"""What a cell holds: a value or nothing, a number, text or a truth value."""
+"""What a cell holds (a value or nothing, a number, text or a truth value), and columns as sorted levels and codes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from .._arrays import Array, np, parallel_map, row_chunks, rows_within
-from ..errors import DataError, SchemaError
-from ..schema import Kind, Level, Name
-from .types import Cells
+import narwhals.stable.v2 as nw
 
+from .._arrays import IN_CACHE, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ..errors import DataError, SchemaError
+from ..schema import Kind, Level, Name, check_text, sort_levels
+
+Cells = NDArray[Any]  # numbers, text, truth values or objects
+Frame = nw.DataFrame[Any]
+Series = nw.Series[Any]
+Coded = tuple[Sequence[Level], Codes]  # the levels of a column, and the code of each cell
 LARGEST = 1e150  # numbers beyond this are as bad as infinite: their squares overflow
+INTEGER_SPAN = 4096  # integers within so small a range are counted directly, without sorting
 
 
 def _is_missing(value: object) -> bool:
@@ -97,3 +103,128 @@ def plain_value(value: Any) -> Level:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value  # type: ignore[no-any-return]
+
+
+def factorize(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted levels in a one-dimensional array and a code per value, −1 where missing."""
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < INTEGER_SPAN:
+            return _factorize_range(values, low, high)
+    if values.dtype.kind == "O":
+        return factorize_objects(values, column)
+    present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+    found, inverse = np.unique(values[present], return_inverse=True)
+    if values.dtype.kind == "f" and np.isinf(found).any():
+        raise DataError.infinite([column])
+    codes = np.full(len(values), -1, dtype=np.int32)
+    codes[present] = inverse
+    levels = tuple(plain_value(level) for level in found.tolist())
+    check_text(levels, column)
+    return levels, codes
+
+
+def factorize_integers(values: Cells) -> list[Coded | None]:
+    """Return levels and codes of every column of an integer array (n, d); None for a column that spans too much.
+
+    The levels of a column are the range from its least to its largest value: which of them occur is for who counts
+    them to say. A block of rows is turned into contiguous columns while in cache; reading the columns one by one would
+    fetch each cache line of the table once per column.
+    """
+    n, d = values.shape
+    if not n or not d:
+        return [None] * d
+    chunks = list(row_chunks(n, rows_within(8 * d, IN_CACHE)))
+    coded = _code_small(values, chunks) or _code_any(values, chunks)
+    codes, least, most = coded
+    columns: list[Coded | None] = []
+    for own, lowest, highest in zip(codes, least, most, strict=True):
+        columns.append((range(lowest, highest + 1), own) if highest - lowest < INTEGER_SPAN else None)
+    return columns
+
+
+Spans = tuple[Codes, list[int], list[int]]  # codes (d, n), least and largest values (d)
+
+
+def _code_small(values: Cells, chunks: list[slice]) -> Spans | None:
+    """Code numbers that fit in a byte, the common case: they are narrowed before they are turned."""
+    codes = np.empty(values.shape[::-1], dtype=np.int8)
+
+    def code(part: slice) -> tuple[Codes, Codes] | None:
+        block = values[part]
+        if block.min() < -128 or block.max() > 127:
+            return None
+        own = codes[:, part]
+        own[...] = block.astype(np.int8).T
+        return own.min(axis=1), own.max(axis=1)
+
+    if code(chunks[0]) is None:
+        return None
+    ends = list(parallel_map(code, chunks, cost=20.0 * values.size))
+    known = [pair for pair in ends if pair is not None]
+    least, most = _ends(known)
+    if len(known) < len(ends) or max(b - a for a, b in zip(least, most, strict=True)) > 127:
+        return None
+    for own, lowest in zip(codes, least, strict=True):
+        if lowest:
+            own -= np.int8(lowest)
+    return codes, least, most
+
+
+def _code_any(values: Cells, chunks: list[slice]) -> Spans:
+    """Code any integers; where a column spans too much its codes are of no use."""
+    low = values[chunks[0]].min(axis=0)  # seldom has to be lowered
+    low = low.astype(np.int32) if low.itemsize < 4 else low
+    codes = np.empty(values.shape[::-1], dtype=np.int16)
+
+    def code(part: slice) -> tuple[Codes, Codes]:
+        block = np.ascontiguousarray(values[part].T, dtype=low.dtype)
+        np.subtract(block, low[:, None], out=codes[:, part], casting="unsafe")
+        return block.min(axis=1), block.max(axis=1)
+
+    least, most = _ends(list(parallel_map(code, chunks, cost=20.0 * values.size)))
+    for own, first, lowest, highest in zip(codes, low.tolist(), least, most, strict=True):
+        if lowest < first and highest - lowest < INTEGER_SPAN:
+            own += first - lowest
+    return codes, least, most
+
+
+def _ends(pairs: list[tuple[Codes, Codes]]) -> tuple[list[int], list[int]]:
+    return np.min([a for a, _ in pairs], axis=0).tolist(), np.max([b for _, b in pairs], axis=0).tolist()
+
+
+def _factorize_range(values: Cells, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:
+    shifted = values if low == 0 else values.astype(np.int64) - low if high < 2**63 else values - np.uint64(low)
+    shifted = shifted.astype(np.intp, copy=False)
+    seen = np.bincount(shifted, minlength=high - low + 1) > 0
+    levels = tuple(int(level) + low for level in np.flatnonzero(seen))
+    if seen.all():
+        return levels, np.asarray(shifted)
+    return levels, np.asarray((np.cumsum(seen) - 1)[shifted])
+
+
+def factorize_objects(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted levels and codes of an array of Python objects."""
+    plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
+    present = {value for value in plain if value is not None}
+    strange: list[object] = [value for value in present if type(value) not in (str, int, float, bool)]
+    if strange:
+        raise SchemaError.unsupported(column, type(strange[0]).__name__)
+    check_text(list(present), column)
+    levels = sort_levels(list(present))
+    index = {level: i for i, level in enumerate(levels)}
+    return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
+
+
+def both_truths(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:
+    """Return the codes of a column of truth values, which has both levels even where one does not occur."""
+    return (False, True), recode(levels, codes, (False, True))
+
+
+def recode(levels: Sequence[Level], codes: Codes, known: Sequence[Level]) -> Codes:
+    """Return codes against the `known` levels: len(known) for a level not among them, −1 for missing."""
+    if tuple(levels) == tuple(known):
+        return codes
+    index = {level: i for i, level in enumerate(known)}
+    lookup = np.array([index.get(level, len(known)) for level in levels] + [-1], dtype=np.int32)
+    return lookup[codes]

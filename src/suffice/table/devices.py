@@ -1,18 +1,49 @@
-"""Tables that are an array on another device (PyTorch, CuPy): numbers without column names, read where they live."""
+"""Arrays of other libraries (PyTorch, CuPy): which stay where they live, and their columns read there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn import get_config
+
 from .._arrays import Array, Codes, np
-from .._arrays_api import DeviceArray, blocks, fetch, namespace, plain, put, wide_float
+from .._arrays_api import (
+    DeviceArray,
+    blocks,
+    fetch,
+    is_device_array,
+    is_on_cpu,
+    namespace,
+    plain,
+    put,
+    wide_float,
+)
 from ..errors import DataError
 from ..schema import Kind, Level, Name, unnamed_schema
-from .arrays import ArrayTable
-from .cells import LARGEST
-from .types import Cells
+from .arrays import ArrayTable, check_plane
+from .cells import LARGEST, Cells
 from .writing import Holes
+
+
+def dispatches() -> bool:
+    """Return whether arrays of other libraries are to be worked on where they live."""
+    return bool(get_config().get("array_api_dispatch", False))
+
+
+def take_in(X: object, resident: bool) -> object:
+    """Return X as it is to be read: as it is, or on the CPU as NumPy's.
+
+    An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If
+    that is off, DataError for one that the CPU cannot read.
+    """
+    if not is_device_array(X):
+        return X
+    if dispatches():
+        return X if resident else fetch(X)
+    if not is_on_cpu(X):
+        raise DataError.elsewhere(type(X).__name__, str(X.device))
+    return fetch(X)
 
 
 class DeviceTable:
@@ -20,13 +51,7 @@ class DeviceTable:
 
     def __init__(self, X: Any) -> None:
         xp = namespace(X)
-        if X.ndim != 2:
-            raise DataError(
-                f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
-                "array.reshape(-1, 1) if it has one column or array.reshape(1, -1) if it has one row."
-            )
-        if xp.isdtype(X.dtype, "complex floating"):
-            raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
+        check_plane(X.ndim, xp.isdtype(X.dtype, "complex floating"))
         self._values = plain(X)
         self.rows = int(X.shape[0])
         kind = Kind.BOOLEAN if xp.isdtype(X.dtype, "bool") else Kind.NUMERIC

@@ -10,9 +10,20 @@ import narwhals.stable.v2 as nw
 from .._arrays import Array, Codes, NDArray, np
 from ..errors import SchemaError
 from ..schema import Column, Kind, Level, Name, Schema, check_text, sort_levels
-from .categories import both_truths, factorize, factorize_objects, recode
-from .cells import as_float, check_finite, holds_value, object_kind, plain_value
-from .types import Cells, Frame, Series
+from .cells import (
+    Cells,
+    Frame,
+    Series,
+    as_float,
+    both_truths,
+    check_finite,
+    factorize,
+    factorize_objects,
+    holds_value,
+    object_kind,
+    plain_value,
+    recode,
+)
 from .writing import FRAMES, Holes, fill_frame
 
 
@@ -26,12 +37,7 @@ class FrameTable:
         self._named = all(isinstance(name, str) for name in names)
         if not self._named and sum(not holds_value(name) for name in names) > 1:
             raise SchemaError("The table has several columns without a name. Next: rename.")
-        columns = tuple(
-            _column(name if self._named else j, frame.get_column(name), _series_kind(frame.get_column(name), name))
-            for j, name in enumerate(names)
-        )
-        library = frame.implementation.value
-        self.schema = Schema(columns, self._named, library if library in FRAMES else "pandas")
+        self.schema = _schema(frame, self._named, by_cells=True)
 
     def _series(self, position: int) -> Series:
         return self._frame.get_column(self._names[position])
@@ -66,15 +72,18 @@ class FrameTable:
 
 def declared_schema(frame: Frame) -> Schema:
     """Return the schema that the types of a table's columns declare, whatever cells it holds."""
-    library = frame.implementation.value
-    series = ((name, frame.get_column(name)) for name in frame.columns)
-    columns = tuple(_column(name, own, _declared_kind(own, name)) for name, own in series)
-    return Schema(columns, True, library if library in FRAMES else "pandas")
+    return _schema(frame, True, by_cells=False)
 
 
-def _column(name: Name, series: Series, kind: Kind) -> Column:
-    """Return a column, with the order of its levels where its type declares one."""
-    return Column(name, kind, _declared_order(series)) if kind is Kind.CATEGORICAL else Column(name, kind)
+def _schema(frame: Frame, named: bool, by_cells: bool) -> Schema:
+    """Return the schema of a frame; by its cells, a column that holds no value is empty whatever its type."""
+    columns, library = [], frame.implementation.value
+    for j, name in enumerate(frame.columns):
+        series = frame.get_column(name)
+        kind = Kind.EMPTY if by_cells and _is_empty(series) else _declared_kind(series, name)
+        order = _declared_order(series) if kind is Kind.CATEGORICAL else ()
+        columns.append(Column(name if named else j, kind, order))
+    return Schema(tuple(columns), named, library if library in FRAMES else "pandas")
 
 
 def _declared_order(series: Series) -> tuple[Level, ...]:
@@ -86,10 +95,6 @@ def _declared_order(series: Series) -> tuple[Level, ...]:
         return ()
     chunks = native.unify_dictionaries().chunks
     return tuple(map(_named, chunks[0].dictionary.to_pylist())) if chunks else ()
-
-
-def _series_kind(series: Series, name: Name) -> Kind:
-    return Kind.EMPTY if _is_empty(series) else _declared_kind(series, name)
 
 
 def _declared_kind(series: Series, name: Name) -> Kind:
@@ -239,8 +244,7 @@ def label_values(y: Any) -> Cells:
     if series.dtype.is_integer() and not series.is_null().any():
         return _integers(series)
     if series.dtype.is_float():
-        numbers: Cells = series.to_numpy()
-        return numbers
+        return np.asarray(series.to_numpy())
     values = np.empty(len(series), dtype=object)  # through a list: a chunked dictionary array would lose its nulls
     values[:] = series.to_list()
     return values

@@ -54,8 +54,13 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
             f"{WITHOUT_LABEL[missing]}"
             f"{either('; fit, given all rows at once, can use them as they are', '') if missing == 'error' else ''}."
         )
-    if values.dtype.kind == "f":
-        _check_whole(values[codes >= 0])
+    odd = values[(codes >= 0) & (values != np.floor(values))] if values.dtype.kind == "f" else values[:0]
+    if len(odd):  # measurements, refused in the words of scikit-learn
+        raise DataError(
+            f"{either('Unknown label type: continuous. y holds', 'The labels hold')} {odd[0]}, and labels given as "
+            "floats are whole numbers. Next: "
+            f"{either('cut y into classes, or give them as text', 'cut them into classes, or give --labels text')}."
+        )
     check_label_kinds((), levels)
     return levels, codes
 
@@ -63,9 +68,7 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
 def label_name(y: object) -> str | None:
     """Return what labels are called, None where they have no name that can be written down."""
     name = getattr(y, "name", None)
-    if not isinstance(name, str) or not name.strip():
-        return None
-    return name.encode("utf-8", "replace").decode()
+    return name.encode("utf-8", "replace").decode() if isinstance(name, str) and name.strip() else None
 
 
 def label_array(labels: Sequence[Level], objects: bool) -> NDArray[np.generic]:
@@ -78,17 +81,6 @@ def label_array(labels: Sequence[Level], objects: bool) -> NDArray[np.generic]:
         fits = min(labels) >= 0 and max(labels) < 2**64  # type: ignore[operator]
         return np.array(labels, dtype=np.uint64 if fits else object)
     return found
-
-
-def _check_whole(values: Any) -> None:
-    """Raise DataError, in the words of scikit-learn, if labels given as floats are measurements."""
-    odd = values[values != np.floor(values)]
-    if len(odd):
-        raise DataError(
-            f"{either('Unknown label type: continuous. y holds', 'The labels hold')} {odd[0]}, and labels given as "
-            "floats are whole numbers. Next: "
-            f"{either('cut y into classes, or give them as text', 'cut them into classes, or give --labels text')}."
-        )
 
 
 def check_label_kinds(known: Sequence[Level], labels: Sequence[Level]) -> None:
@@ -138,7 +130,15 @@ def read_weights(weight: object, rows: int) -> Array | None:
             f"Every {either('sample_weight', 'weight')} is zero, so there are no rows to learn from. Next: give a "
             "positive weight."
         )
-    _check_size(values)
+    odd = np.flatnonzero(((values < LEAST_WEIGHT) & (values > 0)) | (values > MOST_WEIGHT))
+    if len(odd):
+        value = float(values[odd[0]])
+        size, limit = ("small", f"at least {LEAST_WEIGHT:g}") if value < 1 else ("large", f"at most {MOST_WEIGHT:g}")
+        raise DataError(
+            f"{_weight_of(int(odd[0]))} is {value!r}, which is too {size} to compute with: a weight is 0 or {limit}. "
+            "Next: multiply all weights by one number; only their proportions matter to most answers."
+        )
+    check_total(values)
     return values
 
 
@@ -152,19 +152,6 @@ def read_groups(groups: object, rows: int) -> tuple[Sequence[Level], Codes] | No
     if len(values) != rows:
         raise DataError(f"There are {rows} rows and {len(values)} groups. Next: give one group per row.")
     return factorize(values, "groups")
-
-
-def _check_size(weights: Array) -> None:
-    """Raise DataError for weights too small or too large to compute with."""
-    odd = np.flatnonzero(((weights < LEAST_WEIGHT) & (weights > 0)) | (weights > MOST_WEIGHT))
-    if len(odd):
-        value = float(weights[odd[0]])
-        size, limit = ("small", f"at least {LEAST_WEIGHT:g}") if value < 1 else ("large", f"at most {MOST_WEIGHT:g}")
-        raise DataError(
-            f"{_weight_of(int(odd[0]))} is {value!r}, which is too {size} to compute with: a weight is 0 or {limit}. "
-            "Next: multiply all weights by one number; only their proportions matter to most answers."
-        )
-    check_total(weights)
 
 
 def check_total(weights: Array) -> None:
@@ -181,20 +168,8 @@ def check_total(weights: Array) -> None:
 
 def check_filled(table: Table, who: str) -> None:
     """Raise DataError for a table without a column or a row."""
-    if not len(table.schema):
-        raise DataError(
-            either(
-                f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. ",
-                "There is no column. ",
-            )
-            + "Next: give at least one column."
-        )
-    if table.rows == 0:
-        raise DataError(
-            either(
-                f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by "
-                f"{who}. ",
-                "There is no row. ",
-            )
-            + "Next: give at least one row."
-        )
+    shape = table.rows, len(table.schema)
+    for count, what, part in ((shape[1], "feature", "column"), (shape[0], "sample", "row")):
+        if not count:
+            found = f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {who}."
+            raise DataError(f"{either(found, f'There is no {part}.')} Next: give at least one {part}.")

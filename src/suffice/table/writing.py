@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, np, sparse
 from ..schema import Kind, Level, Name
-from .types import Cells, Frame, Series
+from .cells import Cells, Frame, Series
 
 FRAMES = ("pandas", "polars", "pyarrow")
 CONTAINERS = ("numpy", "sparse", *FRAMES)
