@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from suffice import GenerativeClassifier, load
 from suffice.automatic import choose
 from suffice.automatic.folds import deal
-from suffice.automatic.mixed_rows import MixedRows
+from suffice.automatic.table_rows import MixedRows
 from suffice.stats.reservoir import rows_per_weight
 
 CHANCE = np.log(2.0)

@@ -6,8 +6,7 @@ import numpy as np
 
 from suffice.forest.boosting import BEYOND
 from suffice.forest.trees import GOLDEN
-from suffice.kernels.boosting import GradientTree
-from suffice.kernels.growing import Nodes
+from suffice.kernels.growing import GradientTree, Nodes
 from suffice.stats.rows import mixed
 
 ROUNDING = 1e-9  # what a split must add to what its node is worth, relative
@@ -163,7 +162,7 @@ def _running(values, first):
 
 
 class GradientGrowing:
-    """What `kernels.boosting.Grower` does, node by node. Sums are of gradients, hessians and rows."""
+    """What `kernels.growing.Grower` does, node by node. Sums are of gradients, hessians and rows."""
 
     def __init__(self, cells, starts, inside, *, most, rows, hessian):
         self._cells, self._starts, self._inside = cells, starts, inside
@@ -263,7 +262,7 @@ def _worth(sums):
 
 
 def product_values(cells, ways, nodes):
-    """Return what `kernels.shapley.product_values` returns."""
+    """Return what `kernels.trees.product_values` returns."""
     column, low, high, share = ways
     cell = cells[:, column]
     apart = ((cell > low) & (cell <= high)) - share

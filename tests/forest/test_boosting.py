@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from suffice.automatic.grown import read_trees, written_trees
+from suffice.automatic.members.boosted import read_trees, written_trees
 from suffice.forest import boosting
 from suffice.forest.boosting import GRADIENTS, HESSIANS, LEAF_ROWS, MOST_LEAVES, Boosting
-from suffice.kernels import boosting as kernels
+from suffice.kernels import growing as kernels
 
 FLOATS = 1e-4  # scikit-learn's gradients are of 24 bits: 4e-5 in 12 rounds, over 360 tables
 

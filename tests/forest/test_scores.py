@@ -11,11 +11,10 @@ from sklearn.datasets import load_iris
 
 from suffice.automatic.columns import FrozenColumns
 from suffice.automatic.judge import HoldoutScorer
-from suffice.automatic.leaves import LeafWeights
 from suffice.automatic.member import TrainingStats
 from suffice.automatic.members import boosted
 from suffice.automatic.members.boosted import BoostedMember
-from suffice.automatic.members.forest import ForestMember
+from suffice.automatic.members.forest import ForestMember, LeafWeights
 from suffice.automatic.sample import Sample
 from suffice.automatic.stack import centred, without_each
 from suffice.forest import FrozenForest, TreeScores, scores as module

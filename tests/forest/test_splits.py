@@ -10,8 +10,8 @@ from in_numpy import TreeGrowing
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
-from suffice.forest import splits
-from suffice.forest.splits import grow_tree, with_leaves
+from suffice.forest import frozen
+from suffice.forest.frozen import grow_tree, with_leaves
 from suffice.kernels import growing
 
 
@@ -79,7 +79,7 @@ def test_every_node_has_the_best_split_of_all(seed, heavy):
         assert min(weight[own].sum() for own in children) >= least
         gain = sum(purity(y, weight, own) for own in children) - purity(y, weight, rows)
         assert float(gain) == pytest.approx(float(best), rel=1e-12, abs=1e-9)
-        assert nodes.gain[v] == pytest.approx(float(best) * splits.UNITS / weight.sum(), rel=1e-9, abs=1e-3)
+        assert nodes.gain[v] == pytest.approx(float(best) * frozen.UNITS / weight.sum(), rel=1e-9, abs=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -186,7 +186,7 @@ def test_loops_and_numpy_grow_the_same_tree(seed, drawn, weighted, least):
     setting = {"tries": int(rng.integers(1, len(cells) + 1)), "least": least, "drawn": drawn, "tree": seed}
     first = grow_tree(cells, y, weight, k, **setting)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(splits, "grow", in_numpy)
+        patch.setattr(frozen, "grow", in_numpy)
         second = grow_tree(cells, y, weight, k, **setting)
     for a, b in zip(first, second, strict=True):
         assert a.dtype == b.dtype

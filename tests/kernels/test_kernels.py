@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.automatic.columns import FrozenColumns, end_slopes
 from suffice.automatic.knots import Splines
-from suffice.automatic.leaves import LeafWeights
+from suffice.automatic.members.forest import LeafWeights
 from suffice.automatic.members.splines import SplineRatios
-from suffice.automatic.mixed_rows import MixedRows
+from suffice.automatic.table_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
 from suffice.forest.sums import scores_of
 from suffice.forest.trees import drawn

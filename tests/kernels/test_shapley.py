@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.forest.scores import _nodes
-from suffice.kernels import shapley
-from suffice.kernels.shapley import Ways
+from suffice.kernels import trees
+from suffice.kernels.trees import Ways
 
 
 def paths(rng, m, leaves, d):
@@ -42,7 +42,7 @@ def by_subsets(row, column, low, high, share):
 def test_values_are_means_over_all_orders(m, rng):
     d, leaves = 8, 70
     own, cells = paths(rng, m, leaves, d), rng.integers(-1, 9, (6, d)).astype(np.int16)
-    found = shapley.product_values(cells, own, _nodes(m // 2 + 1))
+    found = trees.product_values(cells, own, _nodes(m // 2 + 1))
     for i, row in enumerate(cells):
         for leaf in range(0, leaves, 7):
             assert_allclose(found[i, :, leaf], by_subsets(row, *(part[:, leaf] for part in own)), atol=1e-13)
@@ -54,18 +54,16 @@ def test_values_are_the_same_to_the_last_bit(seed, m, leaves):
     rng = np.random.default_rng(seed)
     own, cells = paths(rng, m, leaves, m + 3), rng.integers(-1, 9, (5, m + 3)).astype(np.int16)
     nodes = _nodes(min(m // 2 + 1, 16))
-    found = shapley.product_values(cells, own, nodes)
+    found = trees.product_values(cells, own, nodes)
     assert_array_equal(found, in_numpy.product_values(cells, own, nodes))
-    assert_array_equal(
-        found, shapley.product_values(np.asfortranarray(cells), Ways(*map(np.asfortranarray, own)), nodes)
-    )
+    assert_array_equal(found, trees.product_values(np.asfortranarray(cells), Ways(*map(np.asfortranarray, own)), nodes))
 
 
 def test_long_ways_and_no_rows(rng):
     own, cells = paths(rng, 70, 9, 75), rng.integers(-1, 9, (3, 75)).astype(np.int16)
     expected = in_numpy.product_values(cells, own, _nodes(16))
-    assert_array_equal(shapley.product_values(cells, own, _nodes(16)), expected)
-    assert shapley.product_values(cells[:0], Ways(*(part[:4] for part in own)), _nodes(3)).shape == (0, 4, 9)
+    assert_array_equal(trees.product_values(cells, own, _nodes(16)), expected)
+    assert trees.product_values(cells[:0], Ways(*(part[:4] for part in own)), _nodes(3)).shape == (0, 4, 9)
 
 
 def test_what_does_not_fit_together(rng):
@@ -73,7 +71,7 @@ def test_what_does_not_fit_together(rng):
     cells, nodes = np.zeros((4, 5), dtype=np.int16), _nodes(2)
     for wrong in ((column + 5, low, high, share), (column - 5, low, high, share), (column, low[1:], high, share)):
         with pytest.raises(ValueError, match="columns"):
-            shapley.product_values(cells, Ways(*wrong), nodes)
+            trees.product_values(cells, Ways(*wrong), nodes)
     for wrong in ((column, low, high[:, :4], share), (column, low, high, share.T)):
         with pytest.raises(ValueError, match="columns"):
-            shapley.product_values(cells, Ways(*wrong), nodes)
+            trees.product_values(cells, Ways(*wrong), nodes)

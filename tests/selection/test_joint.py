@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier
 from suffice.automatic import joint_choice
-from suffice.automatic.leaves import LeafWeights
+from suffice.automatic.members.forest import LeafWeights
 from suffice.automatic.pooled import PooledFitted
 from suffice.forest import FrozenForest
 from suffice.leave_one_out.generalized_eigen import LeftOut

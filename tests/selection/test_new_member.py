@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose
 from suffice import GenerativeClassifier, load
 from suffice.automatic import choose, members, statistics
 from suffice.automatic.columns import BINS
-from suffice.automatic.member import Additive, Candidate, totals
+from suffice.automatic.member import Additive, Candidate, Counts, totals
 from suffice.automatic.members.levels import LevelShares
-from suffice.automatic.part import Counts
 from suffice.export.lower import lower
 from suffice.export.program import Table
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from suffice.automatic.columns import RAW, SCORES, FrozenColumns
-from suffice.automatic.mixed_rows import Hidden
 from suffice.automatic.statistics import MemberRows, MemberStats
-from suffice.automatic.table_rows import TableRows
+from suffice.automatic.table_rows import Hidden, TableRows
 from suffice.errors import MergeError
 from suffice.stats.counts import CodedColumns
 

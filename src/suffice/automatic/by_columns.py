@@ -12,10 +12,10 @@ from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_t
 from .choose import COLUMN_PENALTIES, pool_members
 from .judge import HoldoutScorer
 from .member import Member
-from .mixed_rows import Hidden
 from .pool import StackedEnsemble, exchange_priors, mix_with_prior
 from .sample import Sample, SomeRows
 from .stack import centred, summed
+from .table_rows import Hidden
 from .weighing import JudgedMember, judge_in_folds, power_of_rows
 
 MANY = 2000  # rows; of fewer, calls are so short that threads would wait for each other

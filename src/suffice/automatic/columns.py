@@ -19,10 +19,9 @@ from ..stats._checks import codes as codes_below, floats, in_range, levels as le
 from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
-from .directions import NONE, Projection, leading
-from .knots import NumberKnots, Splines
+from .knots import NONE, NumberKnots, Projection, Splines, leading
 from .lazy import Lazy
-from .mixed_rows import MISSING, Hidden, Index, MixedRows
+from .table_rows import MISSING, Hidden, Index, MixedRows
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of

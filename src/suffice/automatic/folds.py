@@ -22,8 +22,8 @@ from ..stats.rows import Keys, mixed
 from ..stats.subsets import digits_left
 from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
-from .mixed_rows import Hidden, MixedRows
 from .sample import Sample, SomeRows
+from .table_rows import Hidden, MixedRows
 
 FOLDS = 5
 CHUNK_ROWS = 1 << 16

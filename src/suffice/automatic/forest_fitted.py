@@ -22,9 +22,8 @@ from ..stats.by_class import Batch, Joined
 from ..stats.counts import CodedColumns
 from ..stats.rows import Units, deal_groups
 from ..table import Table
-from .held import HeldFitted
-from .leaves import LeafSums
-from .member_family import MemberFamily
+from .held import HeldFitted, MemberFamily
+from .members.forest import LeafSums
 from .statistics import Columns, MemberRows, MemberStats
 from .table_rows import TableRows
 

@@ -10,7 +10,7 @@ from ..export.program import Bin, Indicator, Interpolated, Normal, Projected, Sc
 from ..export.terms import Lowering, normal
 from ..forest import ForestColumns, TreeScores
 from .columns import RAW, FrozenColumns, end_slopes
-from .mixed_rows import MISSING
+from .table_rows import MISSING
 
 
 class Inputs:

@@ -8,12 +8,17 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
+from ..em.cell_passes import fill
 from ..estimate import FAMILIES, Family, Settings
+from ..estimate.families import GaussianFamily
 from ..estimate.predictive import complete_under
+from ..forest import levels_within
 from ..leave_one_out.generalized_eigen import LeftOut
 from ..leave_one_out.wishart import WishartClasses
 from ..notes import Kind, Note
-from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats
+from ..stats.counts import CodedColumns
+from ..stats.rows import take_rows
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
 from .completion import STEPS, complete_tied
@@ -24,6 +29,8 @@ MOST_ROWS = 1000  # that judge
 FOLDS, JUDGING = 4, 2  # of them, where cells are missing, and how many of these judge, as each is completed anew
 MOST_HOLED, LEAST_ROWS = 300, 80  # that do then, as each takes factors of its own
 MOST_WORK = 10_000_000  # their number × d³
+MOST_UNLABELLED = 2000  # that are kept: more say little more, and each is read by every step of EM
+NEGLIGIBLE = 1e-6  # of a row in a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +201,25 @@ def joint_note(family: ShrunkGaussianFamily) -> Note:
     )
     what = f"joint model: {shared}, {family.sphere:g} of it equal variances without correlations"
     return Note(what, "chosen by leave-one-out likelihood", kind=Kind.CHOSEN)
+
+
+def joined_block(family: Family, stats: Any, rows: Any, share: Array) -> Any:
+    """Return the statistics of a block with rows (m,) that count for `share` (m, k) in each class.
+
+    It is one step of EM. Cells that miss in the numbers are what the density of the labelled rows expects of them, with
+    the variance that this leaves open.
+    """
+    row, codes = np.nonzero(share > NEGLIGIBLE)
+    weight, k = share[row, codes], share.shape[1]
+    if isinstance(stats, CategoricalStats):  # levels that no labelled row has stay unknown, as they are to the members
+        known = [
+            np.where(own < len(words), own, -1)
+            for own, words in zip(levels_within(rows, stats.levels), stats.levels, strict=True)
+        ]
+        rows = CodedColumns(tuple(stats.levels), tuple(known))
+    if isinstance(family, ShrunkGaussianFamily) and np.isnan(rows).any():
+        density = family.estimate(stats, Settings())[0]
+        return stats.merge(PatternStats(fill(rows[row], codes, k, weight, density, FullScatter), {}))
+    if isinstance(family, GaussianFamily):  # of very many columns, each by itself
+        return stats.merge(family.summarize(rows[row], codes, k, weight))
+    return stats.merge(family.summarize(take_rows(rows, row), codes, k, weight))

@@ -16,7 +16,7 @@ from ..stats.reservoir import Reservoir, rows_per_weight
 from ..stats.rows import deal_groups
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted, row_unit, units_of
-from .leaves import LeafSums
+from .members.forest import LeafSums
 from .statistics import MemberRows, MemberStats
 
 LEAST_ROWS = 100  # for a forest to be grown

@@ -24,11 +24,10 @@ from .by_columns import PoolByColumns, PoolShown
 from .choice import Choice, KeptChoice
 from .columns import BinnedRows
 from .forest_fitted import ForestJoint
-from .held import HeldFitted, held_by
-from .joint import ShrunkGaussianFamily, joint_note
+from .held import HeldFitted, MemberFamily, held_by
+from .joint import MOST_UNLABELLED, ShrunkGaussianFamily, joined_block, joint_note
 from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
 from .judge import HoldoutScorer
-from .member_family import MemberFamily
 from .pool import StackedEnsemble, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
 from .sample import Sample
@@ -43,7 +42,6 @@ from .train import (
     rows_of_sample,
     table_rows,
 )
-from .unlabelled import MOST_UNLABELLED, joined_block
 
 RECALLED = "recalled"  # under which a choice from a file is remembered
 SAMPLED = "learned the members from the rows kept, not from all"

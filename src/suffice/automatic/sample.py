@@ -11,7 +11,7 @@ from .._arrays import Array, Codes, NDArray, np
 from ..forest.columns import Cells
 from ..stats.rows import Units
 from .columns import BinnedRows
-from .mixed_rows import MISSING, Hidden, Index
+from .table_rows import MISSING, Hidden, Index
 
 
 class Unlabelled(NamedTuple):

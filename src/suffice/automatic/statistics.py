@@ -22,8 +22,7 @@ from ..schema import Level
 from ..stats import PatternStats, Statistic
 from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
-from ..stats.class_weights import DUST, less
-from ..stats.counts import CodedColumns
+from ..stats.counts import DUST, CodedColumns, less
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, compact, concat_rows, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
@@ -31,10 +30,9 @@ from ..stats.statistic import Fields, Plain
 from .budget import most_weighted
 from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
 from .lazy import Lazy, PartlyLazy
-from .member import TrainingStats
+from .member import Counts, Part, TrainingStats
 from .members import PARTS
 from .members.gaussian import GaussianPart
-from .part import Counts, Part
 from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct
 
 P = TypeVar("P", bound=Part)

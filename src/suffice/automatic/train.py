@@ -23,11 +23,10 @@ from .columns import BinnedRows, FrozenColumns
 from .joint import ShrunkGaussianFamily, choose_joint
 from .judge import HoldoutScorer
 from .member import Candidate, Member, TrainingStats
-from .mixed_rows import Hidden
 from .pool import StackedEnsemble
 from .sample import Sample, SomeRows, Unlabelled
 from .statistics import MemberRows, MemberStats, check_columns, check_costs
-from .table_rows import TableRows
+from .table_rows import Hidden, TableRows
 
 LEAST_ROWS = 50  # of which fewer do not judge
 REMEMBERED = 32  # members of folds that are held to be asked again

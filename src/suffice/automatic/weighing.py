@@ -27,9 +27,9 @@ from .columns import BinnedRows
 from .folds import content, deal, dealt, ranks_of
 from .judge import HoldoutScorer
 from .member import Again, Member
-from .mixed_rows import Hidden
 from .sample import Sample, SomeRows
 from .stack import Stack, centred, refitted
+from .table_rows import Hidden
 
 ROWS_PER_COLUMN = 10  # for each column: of fewer, columns are judged in folds
 LEAST_POWER = 0.5

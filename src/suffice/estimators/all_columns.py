@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from .._arrays import Array
 from ..automatic.forest_fitted import ForestFamily, ForestFitted
-from ..automatic.member_family import MemberFamily
+from ..automatic.held import MemberFamily
 from ..automatic.pooled import PooledFitted
 from ..automatic.train import LEAST_ROWS
 from ..densities import Diagonal

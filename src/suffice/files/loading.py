@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from .._arrays import np
 from .._dialect import Dialect
-from ..automatic.member_family import MemberFamily
+from ..automatic.held import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block

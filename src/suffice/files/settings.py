@@ -9,7 +9,7 @@ from typing import Any
 
 from .._arrays import np
 from ..automatic.forest_fitted import ForestFamily, ForestRows, ForestStats
-from ..automatic.member_family import MemberFamily
+from ..automatic.held import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..densities import STRUCTURES
 from ..errors import SettingError

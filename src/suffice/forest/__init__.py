@@ -4,8 +4,7 @@ from .boosting import Boosting
 from .columns import ForestColumns, ForestReading, levels_within
 from .density import ForestDensity
 from .estimate import Forest
-from .frozen import FrozenForest, FrozenReading
-from .grow import canonical_columns, grow_density_trees, grow_label_trees
+from .frozen import FrozenForest, FrozenReading, canonical_columns, grow_density_trees, grow_label_trees
 from .scores import TreeScores
 from .sums import LeafArrays
 from .trees import Trees

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .._arrays import Array, Codes, NDArray, np
-from ..kernels.boosting import GradientTree, Grower
+from ..kernels.growing import GradientTree, Grower
 from .columns import Cells
 from .scores import TreeScores
 from .trees import Trees

@@ -18,9 +18,20 @@ from ..densities import Density
 from ..densities.density import Outcomes
 from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
-from .marginals import PAIRS, log_base, log_cell_marginals, log_marginals, pairs_of
+from .marginals import (
+    LEAST_SHARE,
+    NEAR,
+    PAIRS,
+    log_base,
+    log_cell_marginals,
+    log_marginals,
+    log_mass,
+    log_number,
+    log_share,
+    log_within,
+    pairs_of,
+)
 from .trees import Trees
-from .within import LEAST_SHARE, NEAR, log_mass, log_number, log_share, log_within
 
 TOGETHER = 4096  # rows and leaves whose cells are looked up before the next ones
 LEAVES = 512  # looked at together, where columns are few

@@ -18,10 +18,9 @@ from functools import cached_property
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
 from .columns import Cells, ForestColumns, ForestReading
 from .density import ForestDensity, LeafTables
-from .marginals import log_marginals
+from .marginals import NEAR, log_marginals, log_mass, log_within
 from .sums import LeafArrays, scores_of
 from .trees import Trees
-from .within import NEAR, log_mass, log_within
 
 VOLUME = 1.0  # rows' worth of what the marginals say of a branch
 BRANCH = 0.25  # rows' worth of what all classes say of a branch

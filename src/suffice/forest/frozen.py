@@ -1,20 +1,35 @@
-"""The frozen structure of a forest: cells of columns, and trees."""
+"""The frozen structure of a forest: cells of columns, and trees grown on the rows kept.
+
+Rows, columns and draws come in an order that the contents decide, so that equal rows grow equal trees. Splits go by
+Gini's index (Breiman, Friedman, Olshen & Stone 1984, Classification and Regression Trees, ch. 4): the best has the
+largest Σ_c l_c² / Σ_c l_c + Σ_c r_c² / Σ_c r_c of the classes' weights on either side. Weights are whole numbers, so
+that the sums are exact: no order of rows, and no loop that adds them up, makes another tree.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np, parallel_map
+from ..kernels.growing import Nodes, grow
+from ..kernels.trees import WIDEST
 from ..stats.counts import CodedColumns
-from ..stats.rows import Units
+from ..stats.rows import Units, mixed
 from ..stats.statistic import Fields, Plain, written_alike
-from .columns import ForestColumns, ForestReading, levels_within
-from .grow import grow_density_trees, grow_label_trees
-from .trees import Trees
+from .columns import Cells, ForestColumns, ForestReading, levels_within
+from .trees import Trees, bagged, drawn
 
 LEAF_BYTES = 1 << 25  # of the sums of all leaves: trees of more are cut short
+DENSITY_TREES = 30
+LABEL_TREES = 60
+MOST_IN_BAG = 4000  # rows that grow a tree of a density
+MOST_TO_TELL = 8000  # rows that grow a tree which tells classes apart
+BAG = 0.632  # of the rows grow a tree: the share of distinct ones in a bootstrap sample
+LEAF = 3.0  # rows of a leaf
+UNITS = 2.0**26  # that the weights of a tree's rows add up to, roughly
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +133,146 @@ def leaf_bytes(cells: ForestColumns, k: int) -> int:
     """Return how many bytes the sums of one leaf of a density take."""
     numbers = len(cells.numbers)
     return 8 * k * (1 + 3 * numbers + sum(cells.sizes[numbers:]))
+
+
+def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Array, most_leaves: int) -> Trees:
+    """Return trees whose leaves hold alike rows: they tell the classes apart, and all rows from shuffled ones.
+
+    Beside the rows of each tree stand as many whose cells were drawn column by column. Splits that tell these from real
+    rows are where columns depend on each other (Watson et al. 2023, AISTATS); drawn thresholds keep boxes from being
+    alike (Geurts, Ernst & Wehenkel 2006, doi:10.1007/s10994-006-6226-1). `weight` (n,) is relative.
+    """
+    weight = _relative(weight)
+    rows, columns = _canonical(reading, codes, weight)
+    share, tries = min(BAG, MOST_IN_BAG / max(len(rows), 1)), _tries(len(columns))
+
+    def grown(t: int) -> Nodes:
+        bag = _in_bag(bagged(reading, t, share)[rows], weight[rows])
+        heavy, own = weight[rows][bag], drawn(reading, t).T[np.ix_(columns, rows[bag])]
+        shuffled = _shuffled(own, heavy, np.random.RandomState(t))
+        both = np.concatenate([heavy, np.full(len(bag), heavy.mean())])
+        least = max(LEAF * float(heavy.mean()), float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
+        cells = np.concatenate([own, shuffled], axis=1)
+        target = np.concatenate([codes[rows][bag], np.full(len(bag), k)])
+        return grow_tree(cells, target, both, k + 1, tries=tries, least=least, drawn=True, tree=t)
+
+    return _joined(list(parallel_map(grown, range(DENSITY_TREES))), columns, share)
+
+
+def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_leaves: int) -> Trees:
+    """Return trees that tell the classes apart: those of a random forest (Breiman 2001, doi:10.1023/A:1010933404324).
+
+    A missing cell is below all others, so that its being missing can tell. `weight` (n,) is relative.
+    """
+    weight = _relative(weight)
+    columns = canonical_columns(reading)
+    cells, k = np.ascontiguousarray(reading.cells[:, columns].T), int(codes.max(initial=0)) + 1
+    share, tries = min(BAG, MOST_TO_TELL / max(len(codes), 1)), _tries(len(columns))
+
+    def grown(t: int) -> Nodes:
+        bag = _in_bag(bagged(reading, t, share), weight)
+        heavy = weight[bag]
+        least = LEAF * float(heavy.mean())
+        nodes = grow_tree(cells[:, bag], codes[bag], heavy, k, tries=tries, least=least, drawn=False, tree=t)
+        return with_leaves(nodes, max(most_leaves // LABEL_TREES, 2))
+
+    return _joined(list(parallel_map(grown, range(LABEL_TREES))), columns, share)
+
+
+def _tries(d: int) -> int:
+    """Return how many of d columns a node tries (Breiman 2001, §4)."""
+    return max(1, int(np.sqrt(d) + 0.5))
+
+
+def _relative(weight: Array) -> Array:
+    """Return weights (n,) beside the largest, so rounded that their unit makes no difference."""
+    return np.asarray(np.round(weight / weight.max(initial=1e-300), 12))
+
+
+def _in_bag(bag: NDArray[np.bool_], weight: Array) -> Codes:
+    """Return the numbers of the rows in the bag that weigh anything, of all such rows if it has none."""
+    heavy = weight > 0.0
+    return np.flatnonzero(bag & heavy if (bag & heavy).any() else heavy)
+
+
+def _shuffled(cells: Cells, weight: Array, rng: np.random.RandomState) -> Cells:
+    """Return cells (d, n) that are drawn from those of each column by itself, by weight."""
+    n = len(weight)
+    if (weight == weight[0]).all():
+        return np.stack([column[rng.permutation(n)] for column in cells])
+    cumulative = np.cumsum(weight) / weight.sum()
+    draws = (np.minimum(np.searchsorted(cumulative, rng.uniform(size=n)), n - 1) for _ in cells)
+    return np.stack([column[index] for column, index in zip(cells, draws, strict=True)])
+
+
+def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Codes, Codes]:
+    """Return rows and columns in an order that only contents decide.
+
+    Rows of alike contents may have their cells in other columns; only equal ones come in the order of their classes.
+    """
+    columns = canonical_columns(reading)
+    return np.lexsort((weight, codes, *reading.cells[:, columns].T, reading.contents)), columns
+
+
+def canonical_columns(reading: ForestReading) -> Codes:
+    """Return columns in an order that only contents decide, as many as trees can ask."""
+    keys = [
+        mixed(mixed((column.astype(np.int64) + 2).astype(np.uint64)) ^ reading.contents).sum()
+        for column in reading.cells.T
+    ]
+    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")[:WIDEST]
+
+
+def _joined(trees: Sequence[Nodes], columns: Codes, share: float) -> Trees:
+    """Return trees one after the other, their columns numbered as they stand in a row."""
+    sizes = np.array([len(own.column) for own in trees])
+    roots = np.cumsum(sizes) - sizes
+    column, threshold, left = (
+        np.concatenate([getattr(own, name) for own in trees]).astype(np.int64)
+        for name in ("column", "threshold", "left")
+    )
+    inner = column >= 0
+    left = np.where(inner, left + np.repeat(roots, sizes), -1)
+    right = np.where(inner, left + 1, -1)
+    column = np.where(inner, columns[np.where(inner, column, 0)], -1)
+    away = np.zeros(len(column), dtype=np.bool_)  # a missing cell is −1, below all others
+    return Trees(column, threshold, left, right, away, roots, share)
+
+
+def grow_tree(
+    cells: Cells, codes: Codes, weight: Array, k: int, *, tries: int, least: float, drawn: bool, tree: int
+) -> Nodes:
+    """Return a tree of rows (n,) of classes below k, whose cells are (d, n).
+
+    A node tries columns in an order that its place and the number of the `tree` decide: `tries` of them, and more until
+    one varies. It tries every threshold, or one of each column that is `drawn`. No node is split that would have a
+    child of less weight than `least`, or that has rows of one class only.
+    """
+    whole = np.rint(weight * (UNITS / float(weight.sum()))).astype(np.int64)
+    enough = max(1, int(np.ceil(least * (UNITS / float(weight.sum())) * (1.0 - 1e-9))))
+    codes = codes.astype(np.int64)
+    return grow(cells, codes, whole, k, tries=tries, least=enough, drawn=drawn, tree=tree)
+
+
+def with_leaves(nodes: Nodes, most: int) -> Nodes:
+    """Return the tree with its best splits, so many that it has at most `most` leaves.
+
+    A split comes no sooner than those above it: its gain counts as the smallest on the way to it.
+    """
+    inner = np.flatnonzero(nodes.column >= 0)
+    if len(inner) < most:
+        return nodes
+    worth = nodes.gain.copy()
+    for v in inner.tolist():  # parents before their children
+        below = slice(int(nodes.left[v]), int(nodes.left[v]) + 2)
+        worth[below] = np.minimum(worth[below], worth[v])
+    kept = np.zeros(len(worth), dtype=np.bool_)
+    kept[inner[np.argsort(-worth[inner], kind="stable")[: most - 1]]] = True
+    there = np.zeros(len(worth), dtype=np.bool_)
+    there[0] = True
+    children = nodes.left[kept]
+    there[children] = there[children + 1] = True
+    place = np.cumsum(there) - 1
+    column, left = np.where(kept, nodes.column, -1), np.where(kept, place[nodes.left], 0)
+    threshold, gain = np.where(kept, nodes.threshold, 0), np.where(kept, nodes.gain, 0.0)
+    return Nodes.of(column[there], threshold[there], left[there], gain[there])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
-from ..kernels.shapley import Ways, product_values
+from ..kernels.trees import Ways, product_values
 from .columns import MISSING, Cells
 from .trees import Trees
 

@@ -9,7 +9,7 @@ from .._arrays import Array, Codes, np, row_chunks, sparse
 from ..stats import Statistic
 from ..stats._checks import amounts, floats
 from ..stats._downdate import faded
-from ..stats.class_weights import DUST, less
+from ..stats.counts import DUST, less
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
 from .columns import ForestColumns, ForestReading

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from .._arrays import Array, is_number, np
-from ..automatic.held import HeldFitted
-from ..automatic.member_family import MemberFamily
+from ..automatic.held import HeldFitted, MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..automatic.table_rows import TableRows
 from ..automatic.train import rows_of_sample

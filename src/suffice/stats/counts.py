@@ -17,6 +17,8 @@ from .statistic import Fields, Plain, Statistic
 
 JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
 CHUNK_ROWS = 1 << 16
+MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
+DUST = 1e-9  # of a weight, left over by rounding
 
 
 class CodedColumns(NamedTuple):
@@ -198,9 +200,6 @@ def _check_levels(k: int, sizes: Sequence[int]) -> None:
     check_bytes(8 * k * sum(sizes), what, advice)
 
 
-MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
-
-
 @dataclass(frozen=True, slots=True)
 class SumStats(Statistic):
     """`weight` (k, d) of the observed cells and their weighted sum `total` (k, d)."""
@@ -300,3 +299,39 @@ def _indicator(codes: Codes, k: int, weight: Array | None) -> sparse.csr_array:
     n = len(codes)
     ones = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     return sparse.csc_array((ones, codes, np.arange(n + 1)), shape=(k, n)).tocsr()
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWeights(Statistic):
+    """`values` (k, …) are the weights of the rows of each class in each cell."""
+
+    values: Array
+
+    def merge(self, other: Self) -> ClassWeights:
+        return ClassWeights(self.values + other.values)
+
+    def subtract(self, other: Self) -> ClassWeights:
+        return ClassWeights(less(self.values, other.values))
+
+    def scale(self, factor: float) -> ClassWeights:
+        return ClassWeights(faded(self.values, factor))
+
+    def place(self, index: Sequence[int], k: int) -> ClassWeights:
+        return ClassWeights(spread(self.values, index, k))
+
+    def regroup(self, index: Codes, k: int) -> ClassWeights:
+        return ClassWeights(gather(self.values, index, k))
+
+    def column_weight(self) -> Array:
+        return self.values.reshape(len(self.values), -1)
+
+
+def less(whole: Array, part: Array) -> Array:
+    """Return weights (k, …) without others, rounding made 0; NotLearnedError where more goes than there is."""
+    left = whole - part
+    dust = np.abs(left) <= DUST * np.maximum(np.abs(whole), 1.0)
+    strange = (left < 0) & ~dust
+    if strange.any():
+        code = int(np.nonzero(strange.reshape(len(left), -1).any(axis=1))[0][0])
+        raise NotLearnedError("some of their cells were not counted", code)
+    return np.asarray(np.where(dust, 0.0, left))

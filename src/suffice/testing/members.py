@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from .._arrays import Array, Codes, np
 from ..automatic.choose import best_of
 from ..automatic.columns import BinnedRows, FrozenColumns
+from ..automatic.held import MemberFamily
 from ..automatic.judge import HoldoutScorer
-from ..automatic.member import Member, TrainingStats
-from ..automatic.member_family import MemberFamily
-from ..automatic.mixed_rows import MISSING
-from ..automatic.part import Part
+from ..automatic.member import Member, Part, TrainingStats
 from ..automatic.sample import Sample
 from ..automatic.stack import centred, without_each
-from ..automatic.table_rows import TableRows
+from ..automatic.table_rows import MISSING, TableRows
 from ..forest import FrozenForest
 from ..schema import Kind
 from ..stats import CategoricalStats

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from ..leaves import LeafSums
-from ..member import Member
-from ..part import Part
+from ..member import Member, Part
 from .boosted import BoostedMember
 from .dependence import AodeMember
-from .forest import ForestMember
+from .forest import ForestMember, LeafSums
 from .gaussian import GaussianMember
 from .independent import IndependentMember
 from .joined import SemiSupervisedGaussian

@@ -22,10 +22,9 @@ from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Chosen, Member, Setting, TrainingStats, gathered
-from ..mixed_rows import Hidden
-from ..part import Part
+from ..member import Candidate, Chosen, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample
+from ..table_rows import Hidden
 
 ENOUGH = 100  # complete rows to choose settings on
 MOST_COMPARED, FEWEST_COMPARED = 1e9, 1000  # rows × classes × columns² to choose settings on, and rows in any case

@@ -23,11 +23,10 @@ from ..budget import step_of_rows
 from ..columns import RAW, BinnedRows, FrozenColumns
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Member, Setting, TrainingStats, total, totals
-from ..mixed_rows import Hidden
-from ..part import Part
+from ..member import Candidate, Member, Part, Setting, TrainingStats, total, totals
 from ..sample import Sample
 from ..stack import centred
+from ..table_rows import Hidden
 from .gaussian import OWN, GaussianPart
 
 INDEPENDENT = "independent gaussian"

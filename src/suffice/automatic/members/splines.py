@@ -25,8 +25,7 @@ from ..columns import INTERVALS, BinnedRows, FrozenColumns
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
 from ..knots import Splines
-from ..member import Additive, Candidate, Setting, TrainingStats, totals
-from ..part import Counts, Part
+from ..member import Additive, Candidate, Counts, Part, Setting, TrainingStats, totals
 from ..sample import Sample
 
 STRENGTHS = (1.0, 4.0, 16.0)

@@ -24,10 +24,9 @@ from ..columns import SCORES, BinnedRows, FrozenColumns
 from ..completion import fill_blindly
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Chosen, Member, Setting, TrainingStats, gathered
-from ..mixed_rows import Hidden
-from ..part import Part
+from ..member import Candidate, Chosen, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample, SomeRows
+from ..table_rows import Hidden
 from .gaussian import GaussianPart
 
 PARTS = (2, 4, 8)
