@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice.disclosure import MinCount
+from suffice.questions.release import anonymize
 
 MAKE = {
     "own": lambda d: GaussianDiscriminant(),
@@ -28,9 +30,14 @@ def planted(seed: int):
     return X, y, rule
 
 
-def moments(model):
+def released(model, least=5):
+    """The statistics that `release` passes on, without the models of folds by which it makes sets."""
+    return anonymize(model._fitted, MinCount(least, model.statistics_.max_row_weight), None)[0].statistics
+
+
+def moments(statistics):
     """The mean of class 0 and every scatter it has part in, of the numbers as they are."""
-    for block in model.statistics_.blocks:
+    for block in statistics.blocks:
         stats, used = getattr(block, "complete", block), None
         if hasattr(block, "learned"):
             columns = block.columns
@@ -67,17 +74,17 @@ def told(mean, scatter, row, rule) -> float:
 
 
 @pytest.mark.parametrize("kind", MAKE)
-@pytest.mark.parametrize("least", [5, 50])
-def test_what_a_release_tells_of_a_row_that_breaks_a_rule_is_no_more_than_chance(kind, least) -> None:
+def test_what_a_release_tells_of_a_row_that_breaks_a_rule_is_no_more_than_chance(kind) -> None:
     """At least a fifth of the squared error stays; of similar rows that are in no table a tenth does, at the least."""
-    seeds = range(3) if kind == "automatic" else range(15)
-    for seed in seeds:
+    for seed in range(3) if kind == "automatic" else range(15):
         X, y, rule = planted(seed)
         model = MAKE[kind](X.shape[1]).fit(X, y)
-        before = min(told(*own, X[0], rule) for own in moments(model)) if kind != "automatic" else 0.0
-        assert before < 0.05, "it is given away where nothing is released"
-        for mean, scatter in moments(model.release(least=least)):
-            assert told(mean, scatter, X[0], rule) > 0.2
+        if kind != "automatic":
+            before = min(told(*own, X[0], rule) for own in moments(model.statistics_))
+            assert before < 0.05, "it is given away where nothing is released"
+        for least in (5, 50):
+            for mean, scatter in moments(released(model, least)):
+                assert told(mean, scatter, X[0], rule) > 0.2
 
 
 @pytest.mark.parametrize("share", ["alone", "two"])
@@ -85,8 +92,8 @@ def test_what_was_left_out_is_said(share) -> None:
     X, y, _ = planted(4)
     if share == "two":
         X[2] = X[0] * 1.1
-    released = GaussianDiscriminant().fit(X, y).release(least=5)
-    assert any("combination of columns" in str(note) for note in released.notes_)
+    model = GaussianDiscriminant().fit(X, y).release(least=5)
+    assert any("combination of columns" in str(note) for note in model.notes_)
     rng = np.random.default_rng(0)
     plain = GaussianDiscriminant().fit(rng.normal(size=(200, 4)), np.arange(200) % 2).release(least=5)
     assert not any("combination of columns" in str(note) for note in plain.notes_)
@@ -99,8 +106,7 @@ def test_missing_cells_hide_no_row_that_breaks_a_rule(share) -> None:
         X, y, rule = planted(seed)
         gone = np.random.default_rng(100 + seed).random(X.shape) < share
         gone[0] = False
-        released = GaussianDiscriminant().fit(np.where(gone, np.nan, X), y).release(least=5)
-        for mean, scatter in moments(released):
+        for mean, scatter in moments(released(GaussianDiscriminant().fit(np.where(gone, np.nan, X), y))):
             assert told(mean, scatter, X[0], rule) > 0.2
 
 
@@ -112,7 +118,7 @@ def test_a_row_that_breaks_a_rule_that_others_nearly_keep_has_at_most_half_of_it
     X[:, 2] = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=400)
     X[0, 2] += 1.4  # two thirds of the variance along the rule
     rule = np.array([1.0, 1.0, -1.0, 0.0])
-    scatter = GaussianDiscriminant(shared=True).fit(X, y).release(least=5).statistics_.blocks[0].complete.scatter.values
+    scatter = released(GaussianDiscriminant(shared=True).fit(X, y)).blocks[0].complete.scatter.values
     others = np.delete(X, 0, axis=0) - [X[1:][y[1:] == c].mean(axis=0) for c in np.delete(y, 0)]
     of_others = ((others @ rule) ** 2).sum()
     assert 1.5 * of_others < rule @ scatter @ rule < 2.1 * of_others
@@ -124,9 +130,9 @@ def test_rows_of_any_class_stand_for_rows_that_were_left_out() -> None:
     X = rng.normal(size=(200, 3)) * (1.0 + y[:, None])
     X[y == 0, 2] = X[y == 0, 0]
     X[0, 2] += 3.0
-    released = GaussianDiscriminant().fit(X, y).release(least=5).statistics_.blocks[0].complete
+    stats = released(GaussianDiscriminant().fit(X, y)).blocks[0].complete
     first, second = X[(y == 0) & (np.arange(200) > 0)], X[y == 1]
     own = np.cov(first.T, bias=True) * 100.0, np.cov(second.T, bias=True) * 100.0
     expected = 0.95 * own[0] + 0.05 * 100.0 * (own[0] + own[1]) / 200.0
-    np.testing.assert_allclose(released.dense().scatter.values[0], expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(released.dense().scatter.values[1], own[1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(stats.dense().scatter.values[0], expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(stats.dense().scatter.values[1], own[1], rtol=1e-9, atol=1e-9)

@@ -10,13 +10,13 @@ from typing import Any, Self, cast
 from .._arrays import Array, Codes, np
 from .._derived import shared, shared_with
 from ..densities import Product, Rows
-from ..disclosure.least import Given, MinCount
+from ..disclosure import Given, MinCount, release_categories
 from ..errors import DataError
 from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
-from ..stats import ByClass, PatternStats, Reservoir, Statistic
+from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir, Statistic
 from ..stats.by_class import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import AuxArrays
@@ -29,7 +29,7 @@ from .joint import MOST_UNLABELLED, ShrunkGaussianFamily, joined_block, joint_no
 from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
 from .judge import HoldoutScorer
 from .pool import StackedEnsemble, contributions, exchange_priors
-from .release import check_width, diagonal_of, released_levels, released_members
+from .release import check_width, diagonal_of, released_members
 from .sample import Sample
 from .statistics import MemberRows, MemberStats
 from .train import (
@@ -374,7 +374,8 @@ class PooledFitted(HeldFitted):
         if not isinstance(block, MemberRows):
             given.up(SAMPLED)
         weight, k = statistics.weight, len(statistics.classes)
-        levels = released_levels(rows.rows.coded, rows.codes, k, rows.weight, weight, least, given)
+        levels = CategoricalStats.summarize(rows.rows.coded, rows.codes, k, rows.weight)
+        levels = release_categories(levels, weight, least, given)
         members = self.blocks[-1].family
         assert isinstance(members, MemberFamily)
         shift = members.numbers  # numbers come first in the block of the members, and levels after them

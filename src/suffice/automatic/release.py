@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from .._arrays import Array, Codes, ndtri, np
-from ..disclosure.at_hand import Kept
-from ..disclosure.blocks import release_gaussian
-from ..disclosure.counts import release_categories
-from ..disclosure.least import Given, MinCount
+from ..densities import Full
+from ..disclosure import Given, Kept, MinCount, release_gaussian
 from ..errors import DataError, either
+from ..estimate.families import GaussianFamily
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
-from ..stats.counts import CodedColumns
 from .columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
 from .completion import complete_tied
 from .knots import NOTHING, Splines
@@ -204,19 +201,9 @@ def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], 
 
 def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: MinCount, given: Given) -> GaussianStats:
     """Return means and scatters by class (k, d, d) of numbers or their scores, missing ones filled as members do."""
-    summarize = partial(PatternStats.summarize, form=FullScatter)
-    kept = Kept(cells, rows.codes, rows.copies, rows.weight, True)
-    found = release_gaussian(
-        summarize(cells, rows.codes, rows.k, rows.weight),
-        weight,
-        kept,
-        least,
-        given,
-        lambda own, codes, row_weight: summarize(own, codes, rows.k, row_weight),
-        complete_tied,
-    )
-    assert isinstance(found, PatternStats)
-    return found.complete
+    kept, family = Kept(cells, rows.codes, rows.copies, rows.weight, True), GaussianFamily(structure=Full)
+    stats = family.summarize(cells, rows.codes, rows.k, rows.weight)
+    return release_gaussian(family, stats, weight, kept, least, given, complete_tied).complete
 
 
 def _set_units(columns: FrozenColumns, kind: str, stats: GaussianStats) -> None:
@@ -235,13 +222,6 @@ def _in_units(stats: GaussianStats, columns: FrozenColumns, kind: str) -> Gaussi
     center, scale = columns.center[kind][used], columns.scale[kind][used]
     scatter = stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale
     return GaussianStats(stats.weight, (stats.mean[:, used] - center) / scale, FullScatter(scatter), FullScatter)
-
-
-def released_levels(
-    rows: CodedColumns, codes: Codes, k: int, row_weight: Array, weight: Array, least: MinCount, given: Given
-) -> CategoricalStats:
-    """Return the counts of categories of these rows as they may be passed on."""
-    return release_categories(CategoricalStats.summarize(rows, codes, k, row_weight), weight, least, given)
 
 
 def diagonal_of(stats: MemberStats, d: int, weight: Array) -> GaussianStats:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 from .._arrays import Array, Codes, np
+from ..densities import Density, Gaussian, Mixture
+from ..em.cells import complete
 from ..errors import DataError
-from ..estimate import Block
+from ..estimate import Block, Settings, WholeRows
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..stats import (
@@ -28,135 +29,116 @@ from .at_hand import Kept
 from .counts import release_categories, release_sums, release_values
 from .gaussian import Gaussians, Plan, release_diagonal, release_joint
 from .least import Given, MinCount
-from .lonely import Fill, Settled, Summarize, without_lonely
+from .lonely import Fill, without_lonely
 
 PARTS = "joined components of a mixture that are of too few rows to others of their class"
 FROZEN = "shrank covariances once for all, by the amounts that Ledoit and Wolf's formula gave"
 
 
-@dataclass(frozen=True)
-class Released:
-    """A block and its statistics as they may be passed on."""
-
-    block: Block
-    stats: Statistic
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a fitted model says of a block.
-
-    `shrunk`, where Ledoit-Wolf shrinks it: from its statistics, and which rows kept they are of and by what weights
-    (None: all rows), the scatters (g, d, d) that gives. `shares`: of encoded rows of these classes how much each is of
-    each component of a mixture (m, parts).
-    """
-
-    shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array] | None
-    shares: Callable[[Array, Codes], Array]
-
-
 def release_block(
-    block: Block, stats: Statistic, weight: Array, least: MinCount, given: Given, kept: Kept | None, asked: Asked
-) -> Released:
-    """Return a block and its statistics in which every number is of enough rows; `weight` (k,) are the classes'.
+    block: Block,
+    stats: Statistic,
+    weight: Array,
+    kept: Kept | None,
+    least: MinCount,
+    given: Given,
+    told: Settings,
+    density: Callable[[], Density],
+) -> Statistic:
+    """Return the statistics of a block in which every number is of enough rows; `weight` (k,) are the classes'.
 
-    `kept` are rows at hand, for what sums alone do not tell. What was given up is recorded in `given`. DataError for
-    statistics that cannot be released.
+    `kept` are rows at hand, for what sums alone do not tell; `told` is what the estimate of the block is told, and
+    `density` makes that. What was given up is recorded in `given`. DataError for statistics that cannot be released.
     """
+    family = block.family
     if isinstance(stats, CategoricalStats):
-        return Released(block, release_categories(stats, weight, least, given))
+        return release_categories(stats, weight, least, given)
     if isinstance(stats, SumStats):
-        support = None if kept is None else kept.filled(len(weight))
-        zeros = block.family.name == "bernoulli"
-        return Released(block, release_sums(stats, weight, least, given, None if zeros else support, zeros))
+        zeros = family.name == "bernoulli"
+        support = None if kept is None or zeros else kept.filled(len(weight))
+        return release_sums(stats, weight, least, given, support, zeros)
     if isinstance(stats, ValueStats):
-        return Released(block, release_values(stats, weight, least, given))
-    if asked.shrunk is not None:
-        assert isinstance(stats, PatternStats)
-        return _release_shrunk(block, stats, weight, least, given, kept, asked.shrunk)
+        return release_values(stats, weight, least, given)
     if isinstance(stats, MixtureStats):
-        return Released(block, _release_mixture(block, stats, least, given, kept, asked))
-    if isinstance(stats, GaussianStats | PatternStats | CompletedStats):
-        family = block.family
-        assert isinstance(family, GaussianFamily)
-        return Released(block, release_gaussian(stats, weight, kept, least, given, _summarize(family, len(weight))))
-    raise DataError(
-        f"Statistics of the kind {type(stats).__name__} cannot be released. Next: use a family that suffice ships."
-    )
+        assert isinstance(family, MixtureFamily)
+        return _release_mixture(family, stats, kept, least, given, density)
+    if not isinstance(family, GaussianFamily) or not isinstance(stats, GaussianStats | PatternStats | CompletedStats):
+        raise DataError(
+            f"Statistics of the kind {type(stats).__name__} cannot be released. Next: use a family that suffice ships."
+        )
+    if told.kept is None:
+        return release_gaussian(family, stats, weight, kept, least, given)
+    assert isinstance(stats, PatternStats)
+    return _release_shrunk(family, stats, weight, kept, least, given, told)
 
 
 def release_gaussian(
+    family: GaussianFamily,
     stats: Gaussians,
     weight: Array,
     kept: Kept | None,
     least: MinCount,
     given: Given,
-    summarize: Summarize,
-    fill: Fill | None = None,
+    fill: Fill = complete,
 ) -> GaussianStats | PatternStats:
     """Return Gaussian statistics of enough rows, along every direction of columns as far as rows at hand tell."""
-    without = without_lonely if fill is None else partial(without_lonely, fill=fill)
-    settled = without(stats, weight, kept, least, given, summarize)
+    settled = without_lonely(family, stats, weight, kept, least, given, fill)
     if isinstance(settled.stats.scatter, DiagonalScatter):
         return release_diagonal(settled.stats, settled.facts, given)
     found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
-def _summarize(family: GaussianFamily, k: int) -> Summarize:
-    return lambda rows, codes, weight: family.summarize(rows, codes, k, weight)
-
-
 def _release_shrunk(
-    block: Block,
+    family: GaussianFamily,
     stats: PatternStats,
     weight: Array,
+    kept: Kept | None,
     least: MinCount,
     given: Given,
-    kept: Kept | None,
-    shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array],
-) -> Released:
-    """Return Gaussian statistics whose own estimate is the shrunk one, that of the rows which are not left out."""
-    family = block.family
-    assert isinstance(family, GaussianFamily)
+    told: Settings,
+) -> PatternStats:
+    """Return Gaussian statistics whose own estimate is what Ledoit and Wolf's formula gives of rows not left out."""
     given.up(FROZEN)
     whole = PatternStats(stats.complete.dense(), {})
-    settled = without_lonely(whole, weight, kept, least, given, _summarize(family, len(weight)))
-    own: Statistic | None = stats
-    left, some = settled.left, None
+    settled = without_lonely(family, whole, weight, kept, least, given)
+    own: Gaussians = stats
+    left = settled.left
+    unseen = kept is not None and not kept.whole  # rows at hand may not show all variance
+    known = not unseen or np.array_equal(whole.complete.scatter.values, settled.stats.scatter.values)
     if kept is not None and left is not None and left.less_than(kept).any():
         some = np.flatnonzero(~np.isnan(np.asarray(left.rows)).any(axis=1))
-        rows, codes, counted = np.asarray(left.rows)[some], left.codes[some], left.weight[some]
-        own = family.count(rows, codes, len(weight), counted) if left.whole else None
-    if own is None or not _same(whole, settled, kept):
-        values = None
-    else:
-        values = shrunk(own, None if some is None or left is None else (some, left.weight[some]))
-    if values is None:  # nobody knows by how much to shrink what is left
+        rows = WholeRows(np.asarray(left.rows)[some], left.codes[some], left.weight[some])
+        told, known = replace(told, kept=rows), known and left.whole
+        own = family.count(rows.rows, rows.codes, len(weight), rows.weight)
+    if not known:  # nobody knows by how much to shrink what is left
         settled = replace(settled, plan=Plan.nobody(len(weight)))
     else:
+        density = family.estimate(own, told)[0]
+        assert isinstance(density, Gaussian)
+        less, d = 0.0 if told.divisor == "mle" else 1.0, len(density.means[0])
+        factors = np.array([weight.sum() - less * len(weight)]) if family.shared else weight - less
+        values, dense = np.zeros((len(factors), d, d)), density.covariance.dense()[: len(factors)]
+        values[np.ix_(range(len(factors)), density.used, density.used)] = factors[:, None, None] * dense
         scatter = PooledScatter(values[0]) if family.shared else FullScatter(values)
         settled = replace(settled, stats=GaussianStats(weight, settled.stats.mean, scatter, family.form))
-    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
-    return Released(block, PatternStats(found, {}))
-
-
-def _same(whole: PatternStats, settled: Settled, kept: Kept | None) -> bool:
-    """Return whether variance that rows at hand do not show was taken from nothing."""
-    return (
-        kept is None or kept.whole or bool(np.array_equal(whole.complete.scatter.values, settled.stats.scatter.values))
-    )
+    return PatternStats(release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out), {})
 
 
 def _release_mixture(
-    block: Block, stats: MixtureStats, least: MinCount, given: Given, kept: Kept | None, asked: Asked
+    family: MixtureFamily,
+    stats: MixtureStats,
+    kept: Kept | None,
+    least: MinCount,
+    given: Given,
+    density: Callable[[], Density],
 ) -> MixtureStats:
     """Return components of enough rows: smaller ones have joined the nearest of their class."""
-    family = block.family
-    assert isinstance(family, MixtureFamily)
-    merged = stats
-    cells = None if kept is None or not isinstance(kept.rows, np.ndarray) else kept.rows
-    share = None if kept is None or cells is None else asked.shares(cells, kept.codes)
+    merged, share = stats, None
+    if kept is not None and isinstance(kept.rows, np.ndarray):
+        mixture = density()
+        assert isinstance(mixture, Mixture)
+        share = mixture.shares(kept.rows, kept.codes)
     while True:
         small = np.flatnonzero(least.few(merged.weight) & (merged.counts[merged.owner] > 1))
         if not len(small):
@@ -165,9 +147,7 @@ def _release_mixture(
         merged, index = _joined(merged, int(small[np.argmin(merged.weight[small])]))
         share = None if share is None else share @ (index[:, None] == np.arange(len(merged.owner)))
     own, parts = Given(), None if kept is None or share is None else kept.shared_out(share)
-    inner = release_gaussian(
-        merged.inner, merged.weight, parts, least, own, _summarize(family.inner, len(merged.owner))
-    )
+    inner = release_gaussian(family.inner, merged.inner, merged.weight, parts, least, own)
     for what, columns in own.columns.items():  # of components, which are numbered by themselves
         given.up(what, columns, merged.owner[sorted(own.classes[what])])
     return replace(merged, inner=inner)

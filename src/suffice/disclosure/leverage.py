@@ -143,15 +143,22 @@ def _towards(share: Array, most: Array) -> Array:
 
 def _less_together(held: Array, crowd: Crowd, least: int) -> Array:
     """Return the same of rows, fewer than `least` in all, with nearly all the variance `held` (m, s) of a direction."""
-    order = np.argsort(-held, axis=0, kind="stable")
-    largest = np.cumsum(crowd.copies[order], axis=0) < least
-    few = np.zeros(held.shape, dtype=bool)
-    np.put_along_axis(few, order, largest, axis=0)
     rows = crowd.copies.sum() * crowd.total / crowd.weight.sum()
-    together = np.where(few, held, 0.0).sum(axis=0)
-    most = 1.0 - REST * _others(np.array((least - 1) / rows))
-    found = few & (together > most) & (held > 0.1 / least)
+    found, together, most = _few_hold(held, np.broadcast_to(crowd.copies[:, None], held.shape), rows, least)
     return np.asarray(np.where(found, _towards(together, most), 1.0).min(axis=1))
+
+
+def _few_hold(held: Array, copies: Array, rows: Array, least: int) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Return which of the rows (m, s), fewer than `least` in all, have nearly all the variance `held` (m, s).
+
+    `copies` (m, s) are how many rows each is, of so many `rows` in all. With it come the variance the fewest have
+    together (s,), and the most they may have.
+    """
+    order = np.argsort(-held, axis=0, kind="stable")
+    few = np.zeros(held.shape, dtype=bool)
+    np.put_along_axis(few, order, np.cumsum(np.take_along_axis(copies, order, axis=0), axis=0) < least, axis=0)
+    together, most = np.where(few, held, 0.0).sum(axis=0), 1.0 - REST * _others((least - 1) / rows)
+    return few & (together > most) & (held > 0.1 / least), together, most
 
 
 def _others(share: Array) -> Array:
@@ -165,11 +172,11 @@ def lonely_cells(
     rows: Array, codes: Codes, copies: Array, weight: Array, weak: NDArray[np.bool_], least: int
 ) -> NDArray[np.bool_]:
     """Return which cells (m, d) hold the variance of their column in their class alone, or too few of them together."""
-    out = np.zeros(rows.shape, dtype=bool)
+    found = np.zeros(rows.shape, dtype=bool)
     for c in np.unique(codes):
         own = np.flatnonzero(codes == c)
-        out[own] = _lonely_cells(rows[own], copies[own][:, None], weight[own][:, None], least) & ~weak[c]
-    return out
+        found[own] = _lonely_cells(rows[own], copies[own][:, None], weight[own][:, None], least) & ~weak[c]
+    return found
 
 
 def _lonely_cells(rows: Array, copies: Array, weight: Array, least: int) -> NDArray[np.bool_]:
@@ -177,24 +184,17 @@ def _lonely_cells(rows: Array, copies: Array, weight: Array, least: int) -> NDAr
     out = np.isnan(rows)
     noise = ROUNDING * np.abs(np.where(out, 0.0, rows)).max(axis=0, initial=0.0)
     while True:
-        w = np.where(out, 0.0, weight)
+        w, cells, count = (np.where(out, 0.0, values) for values in (weight, rows, copies))
         total = np.maximum(w.sum(axis=0), 1e-300)
-        cells = np.where(out, 0.0, rows)
         squares = w * (cells - (w * cells).sum(axis=0) / total) ** 2
         whole = squares.sum(axis=0)
-        held = np.where(whole > noise**2 * total, squares / np.where(whole > 0, whole, 1.0), 0.0)
+        varies = whole > noise**2 * total
+        held = np.where(varies, squares / np.where(whole > 0, whole, 1.0), 0.0)
         by_chance = np.minimum(w / total, 1.0 - 1e-9)
-        found = (1.0 - (1.0 - held) / (1.0 - by_chance) > MOST_SHARE) & (copies < least) & ~out
-        order = np.argsort(-held, axis=0, kind="stable")
-        count = np.where(out, 0.0, copies)
-        largest = np.cumsum(np.take_along_axis(count, order, axis=0), axis=0) < least
-        few = np.zeros(held.shape, dtype=bool)
-        np.put_along_axis(few, order, largest, axis=0)
-        n = np.maximum(count.sum(axis=0), 1.0)
-        limit = REST * _others((least - 1) / n)
-        scarce = (held.sum(axis=0) > 0.5) & (1.0 - np.where(few, held, 0.0).sum(axis=0) < limit)
-        found |= few & scarce & (held > 0.1 / least) & ~out
-        found &= (count.sum(axis=0) - np.where(found, copies, 0.0).sum(axis=0)) >= least
+        alone = (1.0 - (1.0 - held) / (1.0 - by_chance) > MOST_SHARE) & (copies < least)
+        few = _few_hold(held, count, np.maximum(count.sum(axis=0), 1.0), least)[0] & varies
+        found = (alone | few) & ~out
+        found &= count.sum(axis=0) - np.where(found, copies, 0.0).sum(axis=0) >= least
         if not found.any():
             return np.asarray(out & ~np.isnan(rows))
         out = out | found

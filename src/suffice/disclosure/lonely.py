@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Full, Gaussian
@@ -12,6 +12,7 @@ from ..em.cell_passes import fill as expected
 from ..em.cells import complete
 from ..em.step import nearest_spd
 from ..errors import MergeError, NotLearnedError
+from ..estimate.families import GaussianFamily
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from .at_hand import Kept
 from .gaussian import COMPLETED, Facts, Gaussians, Plan, gaussian_facts, observed_alone, rows_seen
@@ -21,7 +22,6 @@ from .leverage import Crowd, lonely, lonely_cells, of_rows_at_hand
 LONELY = "left out, or counted for less, rows that have the variance of some combination of columns nearly alone"
 UNSEEN = "left out correlations, since no rows are kept to tell whose they are"
 ROUNDS = 10  # of leaving rows out and filling the missing cells of the others again; two are seldom needed
-Summarize = Callable[[Array, Codes, Array], Gaussians]
 Fill = Callable[[PatternStats], GaussianStats]
 Flags = NDArray[np.bool_]
 
@@ -42,12 +42,12 @@ class Settled:
 
 
 def without_lonely(
+    family: GaussianFamily,
     stats: Gaussians,
     weight: Array,
     kept: Kept | None,
     least: MinCount,
     given: Given,
-    summarize: Summarize,
     fill: Fill = complete,
 ) -> Settled:
     """Return statistics without the rows that hold the variance of a direction of columns alone.
@@ -61,7 +61,7 @@ def without_lonely(
             given.up(UNSEEN, range(d))
         done, facts = gaussian_facts(stats, weight, None, least, fill if diagonal else observed_alone)
         return Settled(done, facts, Plan.nobody(len(weight)))
-    search = _Search(stats, weight, kept, least, summarize, fill)
+    search = _Search(family, stats, weight, kept, least, fill)
     left, now = kept, stats
     for _ in range(ROUNDS):
         found, less = search.look(now, left)
@@ -88,11 +88,11 @@ def without_lonely(
 class _Search:
     """What stays the same while rows are left out."""
 
+    family: GaussianFamily
     stats: Gaussians
     weight: Array
     kept: Kept
     least: MinCount
-    summarize: Summarize
     fill: Fill
 
     @property
@@ -121,15 +121,15 @@ class _Search:
 
     def without(self, left: Kept) -> Gaussians | None:
         """Return the statistics of the rows as they are left; None where rows cannot leave them."""
+
+        def sums(of: Kept, own: Codes) -> Gaussians:
+            return self.family.summarize(np.asarray(of.rows)[own], of.codes[own], len(self.weight), of.weight[own])
+
         if left.whole:
-            return self.summarize(np.asarray(left.rows), left.codes, left.weight)
-        own = np.flatnonzero(left.less_than(self.kept).any(axis=1))
-        before, after = (
-            self.summarize(np.asarray(part.rows)[own], part.codes[own], part.weight[own]) for part in (self.kept, left)
-        )
+            return sums(left, np.arange(len(left.codes)))
+        own, stats = np.flatnonzero(left.less_than(self.kept).any(axis=1)), cast(Any, self.stats)
         try:
-            stats: Any = self.stats
-            found: Gaussians = stats.subtract(before).merge(after)
+            found: Gaussians = stats.subtract(sums(self.kept, own)).merge(sums(left, own))
         except (MergeError, NotLearnedError):
             return None
         return found

@@ -11,16 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from .._arrays import Array, Codes, is_whole, np
+from .._arrays import is_whole, np
 from ..conformal import MeanScores, Scores
-from ..densities import Gaussian, Mixture
-from ..disclosure import Given, MinCount, release_block
-from ..disclosure.at_hand import Kept
-from ..disclosure.blocks import Asked
+from ..densities import Density
+from ..disclosure import Given, Kept, MinCount, release_block
 from ..disclosure.gaussian import UNREMEMBERED
 from ..errors import DataError, SettingError, a_model, quoted, setting
 from ..estimate import Block, Shrinkage
-from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..released import FEWEST, Provenance, Release, RowsHeld
@@ -102,22 +99,18 @@ def anonymize(fitted: F, limit: MinCount, like: F | None) -> tuple[F, list[Note]
         return _passed_on(whole[0]), [
             note for block, given in whole[1] for note in _given_up(fitted, given, block, limit)
         ]
-    statistics, notes, blocks, found = fitted.statistics, list[Note](), list[Block](), list[Statistic]()
+    statistics, notes, found = fitted.statistics, list[Note](), list[Statistic]()
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()
         kept = None if statistics.sample is None else _kept(statistics, statistics.sample, number)
-        by_rows = fitted.block_settings(block).kept is not None
-        shrunk = partial(_shrunk_scatters, fitted, number) if by_rows else None
-        asked = Asked(shrunk, partial(_shares, fitted, number))
-        done = release_block(block, stats, statistics.weight, limit, given, kept, asked)
-        blocks.append(done.block)
-        found.append(done.stats)
+        told, density = fitted.block_settings(block), partial(_density, fitted, number)
+        found.append(release_block(block, stats, statistics.weight, kept, limit, given, told, density))
         notes += _given_up(fitted, given, block, limit)
     settings = replace(fitted.told, keep_rows=0, by_loo=False)
     if settings.shrinkage.rule == "ledoit-wolf":
         settings = replace(settings, shrinkage=Shrinkage(None))
     released = replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told, unlabelled=None)
-    return _passed_on(fitted.with_statistics(released, blocks=tuple(blocks), settings=settings)), notes
+    return _passed_on(fitted.with_statistics(released, settings=settings)), notes
 
 
 def settings_to_pass_on(before: Fitted, released: Fitted) -> dict[str, object]:
@@ -137,34 +130,8 @@ def _passed_on(fitted: F) -> F:
     return replace(fitted, past=told)
 
 
-def _shares(fitted: Fitted, number: int, rows: Array, codes: Codes) -> Array:
-    """Return how much rows of these classes are of each component of a mixture (m, parts)."""
-    density = fitted.joint.density.blocks[number]
-    assert isinstance(density, Mixture)
-    return density.shares(rows, codes)
-
-
-def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic, left: tuple[Codes, Array] | None) -> Array:
-    """Return scatters (g, d, d) whose own estimate is the covariance that Ledoit-Wolf shrinkage gives.
-
-    `stats` are of the rows kept that are `left`, by these weights; None: of all rows.
-    """
-    own, sample = fitted.statistics.blocks, fitted.statistics.sample
-    if left is not None and sample is not None:
-        blocks = (*own[:number], stats, *own[number + 1 :])
-        some = replace(sample.part(left[0]), weight=left[1])
-        fitted = fitted.with_statistics(replace(fitted.statistics, blocks=blocks, sample=some))
-    density, family = fitted.joint.density.blocks[number], fitted.blocks[number].family
-    assert isinstance(density, Gaussian)
-    assert isinstance(family, GaussianFamily)
-    weight = fitted.statistics.weight
-    d = density.means.shape[1]
-    dense = density.covariance.dense()
-    less = 0.0 if fitted.settings.divisor == "mle" else 1.0
-    factors = np.array([weight.sum() - less * len(weight)]) if family.shared else weight - less
-    out = np.zeros((len(factors), d, d))
-    out[np.ix_(range(len(out)), density.used, density.used)] = factors[:, None, None] * dense[: len(factors)]
-    return out
+def _density(fitted: Fitted, number: int) -> Density:
+    return fitted.joint.density.blocks[number]
 
 
 def _given_up(fitted: Fitted, given: Given, block: Block, limit: MinCount) -> list[Note]:
