@@ -118,28 +118,18 @@ def _centred(score: Array) -> Array:
 
 def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions of correlated columns, rows that miss the same cells together."""
-    k, (n, d) = len(density.means), rows.shape
-    if len(density.used) == d and not np.isnan(rows).any():
+    whole = len(density.used)
+    if whole == rows.shape[1] and not np.isnan(rows).any():
         score, error = _complete(density, rows.astype(np.float64, copy=False), orders, errors)
         return Explanation(score, None, error)
-    score = np.zeros((k, n, d))
-    variance = np.zeros(score.shape) if errors else None
-    used = list(density.used)
-    for index, kept in _patterns(rows[:, used]):
-        if not kept:
-            continue
-        columns = [used[j] for j in kept]
-        part = Gaussian(
-            density.means[:, columns],
-            density.covariance if len(kept) == len(used) else density.covariance.marginal(kept),
-            tuple(range(len(kept))),
-        )
-        cells = rows[index][:, columns].astype(np.float64, copy=False)
-        own, error = _complete(part, cells, orders, errors)
-        _put(score, own, index, columns)
-        if variance is not None and error is not None:
-            _put(variance, error, index, columns)
-    return Explanation(score, None, variance)
+
+    def answer(kept: list[int], cells: Array) -> Explanation:
+        covariance = density.covariance if len(kept) == whole else density.covariance.marginal(kept)
+        means = density.means[:, [density.used[j] for j in kept]]
+        found, error = _complete(Gaussian(means, covariance, tuple(range(len(kept)))), cells, orders, errors)
+        return Explanation(found, None, error)
+
+    return _by_pattern(len(density.means), density.used, rows, answer, errors)
 
 
 def _patterns(rows: Array) -> Iterator[tuple[Codes | slice, list[int]]]:
@@ -185,7 +175,10 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
     missing = table == -1 if isinstance(rows, tuple) else np.isnan(table)
     d, chain = table.shape[1], Chain.of(density)
     if d <= EXACT_GAME and chain is not None and isinstance(chain.gaussian.covariance, Full):
-        return _by_pattern(chain, table, lambda own, cells, _: Explanation(_subsets(own, cells)), False)
+        own = chain
+        return _by_pattern(
+            own.k, own.gaussian.used, table, lambda kept, cells: Explanation(_subsets(own.marginal(kept), cells)), False
+        )
     if d > EXACT_GAME:
         every = sample_orders(d, orders or FEW_ORDERS)
         if chain is not None:
@@ -233,21 +226,19 @@ def _one_step(prefixes: Array, order: Codes) -> Array:
 
 
 def _by_pattern(
-    chain: Chain, rows: Array, answer: Callable[[Chain, Array, Codes], Explanation], errors: bool
+    k: int, used: Sequence[int], rows: Array, answer: Callable[[list[int], Array], Explanation], errors: bool
 ) -> Explanation:
-    """Return the contributions under densities made of squared distances, rows that miss the same cells together.
+    """Return the contributions under densities of the used columns, rows that miss the same cells together.
 
-    `answer` gives those of complete rows under the chain of some of the columns, whose numbers it is told.
+    `answer` gives those of complete rows by some of the used columns, whose places among these it gets.
     """
-    score = np.zeros((chain.k, *rows.shape))
+    score = np.zeros((k, *rows.shape))
     variance = np.zeros(score.shape) if errors else None
-    used = list(chain.gaussian.used)
-    for index, kept in _patterns(rows[:, used]):
+    for index, kept in _patterns(rows[:, list(used)]):
         if not kept:
             continue
         columns = [used[j] for j in kept]
-        cells = rows[index][:, columns].astype(np.float64, copy=False)
-        found = answer(chain.marginal(kept), cells, np.array(columns))
+        found = answer(kept, rows[index][:, columns].astype(np.float64, copy=False))
         _put(score, found.score, index, columns)
         if variance is not None and found.variance is not None:
             _put(variance, found.variance, index, columns)
@@ -257,13 +248,14 @@ def _by_pattern(
 def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanation:
     """Return the mean over orders of all columns, of which rows that miss cells have some."""
 
-    def answer(own: Chain, cells: Array, columns: Codes) -> Explanation:
+    def answer(kept: list[int], cells: Array) -> Explanation:
         place = np.full(rows.shape[1], -1)
-        place[columns] = np.arange(len(columns))
+        place[[chain.gaussian.used[j] for j in kept]] = np.arange(len(kept))
         some = place[orders]
-        return _mean_of_orders(own.terms(cells, some[some >= 0].reshape(len(orders), len(columns))), errors)
+        own = some[some >= 0].reshape(len(orders), len(kept))
+        return _mean_of_orders(chain.marginal(kept).terms(cells, own), errors)
 
-    return _by_pattern(chain, rows, answer, errors)
+    return _by_pattern(chain.k, chain.gaussian.used, rows, answer, errors)
 
 
 def _subsets(chain: Chain, cells: Array) -> Array:

@@ -245,16 +245,9 @@ def _nothing(classes: Sequence[Level], tally: Tally) -> str:
 
 def _by_class(confusion: Array) -> tuple[Array, Array, Array]:
     """Return recall, precision and F1 (k,); NaN for a class without a row, and the precision of one never answered."""
-    from sklearn.metrics import precision_recall_fscore_support
-
-    k = len(confusion)
-    true, answer = (part.ravel() for part in np.indices((k, k)))
-    found = precision_recall_fscore_support(
-        true, answer, labels=np.arange(k), sample_weight=confusion.ravel(), zero_division=np.nan
-    )
-    there = confusion.sum(axis=1) > 0
-    precision, recall, f1 = (np.asarray(own, dtype=np.float64) for own in found[:3])
-    return np.where(there, recall, np.nan), precision, np.where(there, f1, np.nan)
+    hit, support, answered = np.diagonal(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    there = np.where(support > 0, support, np.nan)
+    return hit / there, hit / np.where(answered > 0, answered, np.nan), 2.0 * hit / (there + answered)
 
 
 def _area(ranking: Ranking, kind: str) -> float:

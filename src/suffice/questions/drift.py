@@ -121,7 +121,7 @@ def _known_shares(pair: Pair) -> ClassShares:
     a, b = (pair.of(side, side.class_weight) for side in (pair.old, pair.new))
     p = compare_counts(a, b)
     before, after = (own / max(float(own.sum()), 1e-300) for own in (a, b))
-    return ClassShares(pair.classes, before, after, 1.0 if p is None else p, True)
+    return ClassShares(pair.classes, before, after, 1.0 if np.isnan(p) else p, True)
 
 
 def _posteriors(fitted: Fitted, pair: Pair, judged: JudgedSides | None) -> Posteriors:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._arrays import Array, np
-from ..errors import one_line
+from ..errors import align, one_line
 from ..schema import Kind, Level, Name
 from ..table import NewColumn, make_table
 from .two_samples import combine, holm
@@ -31,13 +31,8 @@ class ClassShares:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {
-            "classes": list(self.classes),
-            "before": self.before.tolist(),
-            "after": self.after.tolist(),
-            "p_value": _number(self.p_value),
-            "labelled": self.labelled,
-        }
+        shares = {"classes": list(self.classes), "before": self.before.tolist(), "after": self.after.tolist()}
+        return shares | {"p_value": _number(self.p_value), "labelled": self.labelled}
 
 
 class ColumnDrift(NamedTuple):
@@ -111,24 +106,26 @@ class Drift:
     def of_columns(cls, columns: Sequence[ColumnDrift], **rest: Any) -> Drift:
         """Return the answer made of its columns and of all else."""
         name, kind, effect, spread, before, after, level, gone, p_value, within, by_class = zip(*columns, strict=True)
-        p = np.array(p_value)
-        p = np.where(np.isnan(p), 1.0, p)  # all cells are the same
-        inside = None if by_class[0] is None else np.stack(by_class)
+        names = ("effect", "spread", "before", "after", "missing", "within_p_value")
+        parts = zip(names, (effect, spread, before, after, gone, within), strict=True)
+        numbers: dict[str, Any] = {own: np.array(values, dtype=np.float64) for own, values in parts}
         return cls(
             columns=name,
             kind=kind,
-            effect=np.array(effect, dtype=np.float64),
-            spread=np.array(spread, dtype=np.float64),
             level=level,
-            before=np.array(before, dtype=np.float64),
-            after=np.array(after, dtype=np.float64),
-            missing=np.array(gone, dtype=np.float64),
-            p_value=p,
+            **numbers,
+            p_value=np.nan_to_num(np.array(p_value), nan=1.0),  # all cells are the same
             adjusted_p_value=np.nan_to_num(holm(np.array([own.either for own in columns])), nan=1.0),
-            within_p_value=np.array(within, dtype=np.float64),
-            by_class_p_value=inside,
+            by_class_p_value=None if by_class[0] is None else np.stack(by_class),
             **rest,
         )
+
+    def _table(self) -> dict[str, Array]:
+        """Return the numbers of the columns (d,) by name."""
+        missing = dict(zip(("missing_before", "missing_after"), self.missing.T, strict=True))
+        effect = {name: getattr(self, name) for name in ("effect", "spread", "before", "after")}
+        tests = {name: getattr(self, name) for name in ("p_value", "adjusted_p_value", "within_p_value")}
+        return effect | missing | tests
 
     def moved(self, level: float = 0.05) -> list[Name]:
         """Return the columns whose adjusted p-value is at most this, the smallest first."""
@@ -142,16 +139,8 @@ class Drift:
             {
                 "column": name,
                 "kind": self.kind[j],
-                "effect": _number(self.effect[j]),
-                "spread": _number(self.spread[j]),
                 "level": self.level[j],
-                "before": _number(self.before[j]),
-                "after": _number(self.after[j]),
-                "missing_before": _number(self.missing[j, 0]),
-                "missing_after": _number(self.missing[j, 1]),
-                "p_value": _number(self.p_value[j]),
-                "adjusted_p_value": _number(self.adjusted_p_value[j]),
-                "within_p_value": _number(self.within_p_value[j]),
+                **{own: _number(values[j]) for own, values in self._table().items()},
                 "by_class_p_value": None if by_class is None else [_number(p) for p in by_class[j]],
             }
             for j, name in enumerate(self.columns)
@@ -173,35 +162,18 @@ class Drift:
 
         Without such a library it is an array of objects.
         """
-        numbers = {
-            "effect": self.effect,
-            "spread": self.spread,
-            "before": self.before,
-            "after": self.after,
-            "missing_before": self.missing[:, 0],
-            "missing_after": self.missing[:, 1],
-            "p_value": self.p_value,
-            "adjusted_p_value": self.adjusted_p_value,
-            "within_p_value": self.within_p_value,
-        }
         level = [None if own is None else str(own) for own in self.level]
         texts = {"column": [str(name) for name in self.columns], "kind": list(self.kind), "level": level}
         found = [NewColumn(name, Kind.STRING, np.array(cells, dtype=object)) for name, cells in texts.items()]
-        found += [NewColumn(name, Kind.NUMERIC, np.asarray(values)) for name, values in numbers.items()]
+        found += [NewColumn(name, Kind.NUMERIC, np.asarray(values)) for name, values in self._table().items()]
         return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, found)
 
     def __str__(self) -> str:
         order = np.lexsort((self.p_value, self.adjusted_p_value))[:MOST_LINES]
         head = ("column", "effect", "spread", "before", "after", "missing", "p", "p within classes", "adjusted")
-        lines = [head, *(self._line(int(j)) for j in order)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-        text = [
-            "  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(pairs))
-            for pairs in (list(zip(line, widths, strict=True)) for line in lines)
-        ]
         left = len(self.columns) - len(order)
         rest = [f"and {left} more columns"] if left else []
-        return "\n".join([*self._about(), "", *(line.rstrip() for line in text), *rest])
+        return "\n".join([*self._about(), "", *align([head, *(self._line(int(j)) for j in order)]), *rest])
 
     __repr__ = __str__
 
@@ -210,19 +182,17 @@ class Drift:
         size = np.argsort(-np.abs(shares.after - shares.before), kind="stable")[:3]
         told = ", ".join(f"{one_line(shares.classes[c])} {shares.before[c]:.1%} → {shares.after[c]:.1%}" for c in size)
         how = "by their labels" if shares.labelled else "as estimated without labels"
+        pairs = []
+        if self.pair is not None:
+            first, second = map(one_line, self.pair)
+            p = _p(self.pairs_p_value)
+            pairs.append(f"how columns go together, two by two: p-value {p}, least {first} with {second}")
         return [
             f"{self.rows[1]:,.0f} new rows beside {self.rows[0]:,.0f} learned: joint p-value {_p(self.joint_p_value)}",
             f"class shares, {how}: {told}; p-value {_p(shares.p_value)}",
-            *self._pairs(),
+            *pairs,
             f"compared: {self.compared}",
         ]
-
-    def _pairs(self) -> list[str]:
-        if self.pair is None:
-            return []
-        first, second = self.pair
-        least = f"least {one_line(first)} with {one_line(second)}"
-        return [f"how columns go together, two by two: p-value {_p(self.pairs_p_value)}, {least}"]
 
     def _line(self, j: int) -> tuple[str, ...]:
         if self.kind[j] == SD:

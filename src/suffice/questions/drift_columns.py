@@ -48,24 +48,21 @@ class Size(NamedTuple):
 
 def number_effect(old: ColumnFacts, new: ColumnFacts) -> Size:
     """Return how far the mean has moved, in standard deviations before, and the ratio of standard deviations."""
-    found = []
-    for own in (old, new):
-        assert own.moments is not None
-        whole = own.moments.pooled()
-        w, mean, scatter = (float(part[0, 0]) for part in whole)
-        sd = np.sqrt(scatter / (w - 1.0)) if w > 1 else np.nan
-        found.append((mean if w > 0 else np.nan, sd))
-    (m0, s0), (m1, s1) = found
+    (m0, s0), (m1, s1) = (_mean_and_deviation(own) for own in (old, new))
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.float64(m1 - m0) / s0 if m1 != m0 else np.float64(m1 - m0)
         return Size(float(effect), float(np.float64(s1) / s0), m0, m1)
 
 
+def _mean_and_deviation(facts: ColumnFacts) -> tuple[float, float]:
+    assert facts.moments is not None
+    w, mean, scatter = (float(part[0, 0]) for part in facts.moments.pooled())
+    return mean if w > 0 else np.nan, np.sqrt(scatter / (w - 1.0)) if w > 1 else np.nan
+
+
 def _tables(old: ColumnFacts, new: ColumnFacts) -> tuple[tuple[Level, ...], Array, Array]:
     """Return the levels of both sides, and the counts (k + 1, levels + 1) of each, missing cells last."""
-    assert old.levels is not None
-    assert new.levels is not None
-    levels = sort_levels([*old.levels, *new.levels])
+    levels = sort_levels([*(old.levels or ()), *(new.levels or ())])
     place = {level: i for i, level in enumerate(levels)}
     found = []
     for own in (old, new):
@@ -92,9 +89,9 @@ def marginal(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> float:
     """Return the p-value that all cells of a column have one distribution; NaN where there is nothing to compare."""
     if not old.is_number:
         _, a, b = _tables(old, new)
-        return _or_nan(compare_counts(a.sum(axis=0), b.sum(axis=0)))
+        return compare_counts(a.sum(axis=0), b.sum(axis=0))
     counts = [np.array([own.seen.sum(), own.missing.sum()]) for own in (old, new)]
-    gone = float("nan") if np.isnan(counts).any() else _or_nan(compare_counts(*counts))
+    gone = float("nan") if np.isnan(counts).any() else compare_counts(*counts)
     if old.values is None or new.values is None:
         return fisher([_welch(old, new), gone])
     x, weight, later = _stacked(old.values, new.values, pair.old.count, pair.new.count)
@@ -118,9 +115,8 @@ def _welch(old: ColumnFacts, new: ColumnFacts) -> float:
 
 def within(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> tuple[Array, float]:
     """Return p-values of no change within each class (k,), and one of all: what they agree on, and each alone."""
-    k = len(pair.classes)
-    found, aparts = np.full(k, np.nan), list[TwoSampleTest]()
-    gone, gone_aparts, shares = np.full(k, np.nan), list[TwoSampleTest](), np.zeros(k)
+    found, gone = np.full((2, len(pair.classes)), np.nan)
+    tests, gone_tests, shares = list[TwoSampleTest | None](), list[TwoSampleTest | None](), np.zeros(len(found))
     weights = [pair.of(side, side.class_weight) for side in (pair.old, pair.new)]
     both = np.flatnonzero((weights[0] > 0) & (weights[1] > 0))
     shares[both] = weights[0][both] * weights[1][both] / (weights[0][both] + weights[1][both])
@@ -128,30 +124,26 @@ def within(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> tuple[Array, float
         _, a, b = _tables(old, new)
         a, b = pair.of(pair.old, a), pair.of(pair.new, b)
         for c in both:
-            found[c] = _or_nan(compare_counts(a[c], b[c]))
-            _add(aparts, _counts_apart(a[c], b[c]))
+            found[c] = compare_counts(a[c], b[c])
+            tests.append(_counts_apart(a[c], b[c]))
     else:
         seen = [
             pair.of(side, np.stack([own.seen, own.missing], axis=1)) for side, own in ((pair.old, old), (pair.new, new))
         ]
         holed = old.missing.any() or new.missing.any()
         for c in both if holed and not np.isnan(seen).any() else ():
-            gone[c] = _or_nan(compare_counts(seen[0][c], seen[1][c]))
-            _add(gone_aparts, _counts_apart(seen[0][c], seen[1][c]))
-        for c, (p, apart) in zip(both, _numbers_within(pair, old, new, both), strict=True):
+            gone[c] = compare_counts(seen[0][c], seen[1][c])
+            gone_tests.append(_counts_apart(seen[0][c], seen[1][c]))
+        for c, (p, test) in zip(both, _numbers_within(pair, old, new, both), strict=True):
             found[c] = p
-            _add(aparts, apart)
-    agreed = fisher([p_of(together(own)) for own in (aparts, gone_aparts) if own])
+            tests.append(test)
+    of_all = ([own for own in part if own is not None] for part in (tests, gone_tests))
+    agreed = fisher([p_of(together(part)) for part in of_all if part])
     each = np.array([fisher([p, q]) for p, q in zip(found, gone, strict=True)])
     if len(both) < 2:
         return each, float(np.nanmin(each)) if not np.isnan(each).all() else float("nan")
     every = combine(each, shares)
     return each, combine(np.array([agreed, every]), np.array([AGREED, 1.0 - AGREED]))
-
-
-def _add(aparts: list[TwoSampleTest], apart: TwoSampleTest | None) -> None:
-    if apart is not None:
-        aparts.append(apart)
 
 
 def _counts_apart(before: Array, after: Array) -> TwoSampleTest | None:
@@ -178,12 +170,8 @@ def _numbers_within(
     x, weight, later = _stacked(old.values, new.values, pair.old.own, pair.new.own)
     told = np.concatenate([~np.isnan(old.values) & (pair.old.own > 0), ~np.isnan(new.values) & (pair.new.own > 0)])
     codes = np.concatenate([pair.codes(pair.old), pair.codes(pair.new)])[told]
-    found = []
-    for c in both:
-        mine = np.flatnonzero(codes == c)
-        scores = rank_scores(x[mine], weight[mine])
-        found.append(p_of_scores(scores, weight[mine], later[mine]))
-    return found
+    classes = [np.flatnonzero(codes == c) for c in both]
+    return [p_of_scores(rank_scores(x[own], weight[own]), weight[own], later[own]) for own in classes]
 
 
 def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, TwoSampleTest | None]:
@@ -232,10 +220,6 @@ def _indicators(old: ColumnFacts, new: ColumnFacts) -> Array:
     common = [i for i in np.argsort(-held, kind="stable")[:MOST_LEVELS] if held[i] > 0]
     flags = np.concatenate(codes)[:, None] == np.array(common)
     return np.asarray(flags, dtype=np.float64)
-
-
-def _or_nan(p: float | None) -> float:
-    return float("nan") if p is None else p
 
 
 def pair_scores(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> Array | None:

@@ -10,8 +10,7 @@ from ..errors import SettingError, quoted
 from ..fitted import Fitted
 from ..schema import Kind
 from ..table import NewColumn, make_table, read_table
-
-FRAMES = ("pandas", "polars", "pyarrow")
+from ..table.writing import FRAMES
 
 
 def check_frame(wanted: object) -> None:

@@ -22,14 +22,7 @@ def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object, g
     rows, n = fitted.encoded(X)
     weight = read_weights(sample_weight, n)
     codes = known_codes(fitted, y, n, weight)
-    leaves = leaves_with(fitted, rows, codes, weight, groups)
-    if leaves.weight is None or leaves.weight.all():
-        return leaves.left_out(fitted, rows, codes, fitted.left_out)
-    learned, absent = np.flatnonzero(leaves.weight), np.flatnonzero(leaves.weight == 0)
-    some = leaves[learned].left_out(fitted, taken(rows, learned), codes[learned], fitted.left_out)
-    found = np.empty((n, some.shape[1]))
-    found[learned], found[absent] = some, fitted.log_posterior(fitted.recoded(taken(rows, absent)))
-    return found
+    return leaves_with(fitted, rows, codes, weight, groups).left_out(fitted, rows, codes, fitted.left_out)
 
 
 def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = None, missing: str = "error") -> Codes:
@@ -66,7 +59,17 @@ class Leaves:
         return Leaves(weight, group, place)
 
     def left_out(self, fitted: Fitted, rows: Rows, codes: Codes, alone: Alone) -> Array:
-        """Return log posteriors (n, k) of rows that were learned: without their groups, or as `alone` leaves them."""
+        """Return log posteriors (n, k) of rows: of those learned without their groups, or as `alone` leaves them.
+
+        Rows of weight 0 were not learned, and are judged as new ones.
+        """
+        if self.weight is not None and not self.weight.all():
+            learned, absent = np.flatnonzero(self.weight), np.flatnonzero(self.weight == 0)
+            found = np.empty((len(codes), len(fitted.statistics.classes)))
+            found[absent] = fitted.log_posterior(fitted.recoded(taken(rows, absent)))
+            if len(learned):
+                found[learned] = self[learned].left_out(fitted, taken(rows, learned), codes[learned], alone)
+            return found
         if self.group is None:
             return alone(rows, codes, self.weight)
         return fitted.left_out_groups(rows, codes, self.weight, self.group, self.place)

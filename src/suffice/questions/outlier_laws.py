@@ -11,7 +11,6 @@ from typing import ClassVar, Self
 
 from .._arrays import Array, Codes, NDArray, betainc, gammaincc, np
 from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT
-from ..estimate import NormalInverseWishart
 from ..fitted import Fitted
 from ..notes import Kind
 from ..stats import GaussianStats, PatternStats
@@ -169,7 +168,9 @@ def exact_law(fitted: Fitted) -> Law | None:
         return None
     density = model.density.blocks[0]
     if isinstance(density, MultivariateT):
-        silent = _says_nothing(fitted.told.prior) and len(model.classes) == 1
+        prior = fitted.told.prior
+        silent = prior is not None and prior.strength == "jeffreys" and prior.mean_strength == 0
+        silent = silent and len(model.classes) == 1  # distances keep to the law of maximum likelihood
         return PredictiveLaw(density.df, _flags(density)) if density.used and silent else None
     stats: object = fitted.statistics.blocks[0]
     if isinstance(stats, PatternStats):
@@ -179,11 +180,6 @@ def exact_law(fitted: Fitted) -> Law | None:
     if isinstance(density.covariance, Diagonal):
         return _independent_law(density, stats)
     return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
-
-
-def _says_nothing(prior: NormalInverseWishart | None) -> bool:
-    """Return whether a prior leaves distances to the law of maximum likelihood."""
-    return prior is not None and prior.strength == "jeffreys" and prior.mean_strength == 0
 
 
 def _flags(density: Gaussian | MultivariateT) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Density, Rows
@@ -20,15 +20,6 @@ from ..stats.lattice import find_lattice
 
 FEWEST = 10  # rows with a value, below which a column is taken for anything
 PILE, PILED_ROWS = 0.05, 5  # so large a share of a column's rows, and so many, are a pile
-
-
-class Range(NamedTuple):
-    """The ends of what a column can hold, and whether values pile up there."""
-
-    low: float
-    high: float
-    piled_low: bool
-    piled_high: bool
 
 
 def recorded(fitted: Fitted) -> ByBlock | None:
@@ -69,19 +60,18 @@ def _of_column(cells: Array, weight: Array, copies: Array) -> tuple[float | int 
     lattice = find_lattice(values)
     share = np.bincount(place, weights=weight[present]) / weight[present].sum()
     piled = (share >= PILE) & (np.bincount(place, weights=copies[present]) >= PILED_ROWS)
-    ends = _range_of(values, piled)
-    low, high = ends.low, ends.high
+    low, high = _range_of(values, piled)
     if lattice is not None:
         step, phase, decimals = lattice
         # the outermost values in whole steps that are within
         near = 1e-6
         low = phase + np.ceil((low - phase) / step - near) * step
         high = phase + np.floor((high - phase) / step + near) * step
-    return step, phase, decimals, low, high, ends.piled_low, ends.piled_high
+    return step, phase, decimals, low, high, bool(piled[0]), bool(piled[-1])
 
 
-def _range_of(values: Array, piled: NDArray[np.bool_]) -> Range:
-    """Return the range that distinct, ascending values keep to.
+def _range_of(values: Array, piled: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the ends that distinct, ascending values keep to.
 
     A pile at an end bounds it. Zero bounds a column whose values are all on one side of it, 1 one of shares, and 100
     one of percentages, which reaches it.
@@ -97,7 +87,7 @@ def _range_of(values: Array, piled: NDArray[np.bool_]) -> Range:
         low = least
     if piled[-1]:
         high = most
-    return Range(low, high, bool(piled[0]), bool(piled[-1]))
+    return low, high
 
 
 TRIES = 20  # how often a number beyond its range is drawn again

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.utils import check_random_state
 
@@ -45,67 +45,55 @@ def draw_rows(
     number, rng = read_count(n, "n"), check_random_state(random_state)
     known = None if label is None else _class_number(fitted, label)
     asked = fitted.joint_value
-    told = _Told(_given_row(asked, given or {}), container or fitted.schema.container, as_recorded)
-    check_fillable(asked, told.row, asked.joint, "sample", fitted.empty_columns, new=True)
+    row, wanted = _given_row(asked, given or {}), container or fitted.schema.container
+    kept = recorded(asked) if as_recorded else None
+    check_fillable(asked, row, asked.joint, "sample", fitted.empty_columns, new=True)
     if asked is not fitted and known is not None:
-        blocks = _of_class(fitted, number, known, told, rng)
-        return _table(asked, blocks, told), fitted.labels[np.full(number, known)]
-    drawn = _draw(asked, number, known, told, rng)
-    X, codes = _table(asked, drawn.blocks, told), drawn.codes
+        parts = [_draw(asked, CANDIDATES // 2 * number, own, row, kept, rng)[0] for own in (None, known)]
+        candidates = [_stack(pair) for pair in zip(*parts, strict=True)]
+        blocks = _heaviest(fitted, candidates, _table(asked, candidates, wanted, kept), number, known, rng)
+        return _table(asked, blocks, wanted, kept), fitted.labels[np.full(number, known)]
+    blocks, codes = _draw(asked, number, known, row, kept, rng)
+    X = _table(asked, blocks, wanted, kept)
     if asked is not fitted:
         codes = draw_codes(np.exp(fitted.log_posterior(fitted.rows(X))), rng)
     return X, fitted.labels[codes]
 
 
-class _Told(NamedTuple):
-    """One row with the cells that are given, the kind of table wanted, and whether numbers are to be as recorded."""
-
-    row: Rows
-    container: str
-    as_recorded: bool
-
-
-class _Drawn(NamedTuple):
-    """New rows by block, and their class numbers (n,)."""
-
-    blocks: Rows
-    codes: Codes
-
-
-def _draw(asked: Fitted, n: int, known: int | None, told: _Told, rng: np.random.RandomState) -> _Drawn:
-    """Return new rows of a joint model."""
-    kept = recorded(asked) if told.as_recorded else None
-    chunks = list(sample(asked.joint, n, told.row, len(asked.schema), rng, known, kept))
+def _draw(
+    asked: Fitted, n: int, known: int | None, given: Rows, kept: ByBlock | None, rng: np.random.RandomState
+) -> tuple[Rows, Codes]:
+    """Return new rows of a joint model by block, and their class numbers (n,)."""
+    chunks = list(sample(asked.joint, n, given, len(asked.schema), rng, known, kept))
     blocks = [_stack(block) for block in zip(*(rows for rows, _ in chunks), strict=True)]
-    return _Drawn(blocks, np.concatenate([codes for _, codes in chunks]))
+    return blocks, np.concatenate([codes for _, codes in chunks])
 
 
-def _of_class(fitted: Fitted, n: int, known: int, told: _Told, rng: np.random.RandomState) -> Rows:
+def _heaviest(fitted: Fitted, blocks: Rows, X: object, n: int, known: int, rng: np.random.RandomState) -> Rows:
     """Return rows of p(x | k) ∝ p(k | x) p(x), where p(k | x) is not that of the joint model p(x).
 
-    Of eight times as many, half from p(x) and half from the joint model's p(x | k), some are kept by their weights
+    Of candidates `X`, half from p(x) and half from the joint model's p(x | k), some are kept by their weights
     p(k | x) p(x) / q(x), each at most once (sampling-importance resampling, Rubin 1988).
     """
     asked = fitted.joint_value
-    parts = [_draw(asked, CANDIDATES // 2 * n, own, told, rng).blocks for own in (None, known)]
-    blocks = [_stack(pair) for pair in zip(*parts, strict=True)]
-    table = _table(asked, blocks, told)
-    wanted = np.exp(fitted.log_posterior(fitted.rows(table))[:, known])
-    ratio = np.exp(asked.log_posterior(asked.rows(table))[:, known] - asked.log_prior[known])
+    wanted = np.exp(fitted.log_posterior(fitted.rows(X))[:, known])
+    ratio = np.exp(asked.log_posterior(asked.rows(X))[:, known] - asked.log_prior[known])
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(wanted) - np.log1p(ratio) + rng.gumbel(size=len(wanted))), kind="stable")
     return [take_rows(block, order[:n]) for block in blocks]
 
 
-def _table(asked: Fitted, blocks: Rows, told: _Told) -> Any:
+def _table(asked: Fitted, blocks: Rows, container: str, kept: ByBlock | None) -> Any:
     """Return a table of new rows."""
-    if told.container == "sparse" and not any(isinstance(rows, tuple) for rows in blocks):
-        return make_sparse(_matrix(asked, blocks))
-    kept = recorded(asked) if told.as_recorded else None
+    if container == "sparse" and not any(isinstance(rows, tuple) for rows in blocks):
+        out = np.empty((len(blocks[0]), len(asked.schema)))
+        for block, rows in zip(asked.blocks, blocks, strict=True):
+            out[:, list(block.positions)] = rows
+        return make_sparse(out)
     # an array has one type for all of its numbers
-    whole = _whole_columns(asked, kept) if told.container in FRAMES else set()
-    table = make_table(told.container, asked.schema.named, _columns(asked, blocks, asked.joint, whole))
-    return make_sparse(np.asarray(table)) if told.container == "sparse" else table
+    whole = _whole_columns(asked, kept) if container in FRAMES else set()
+    table = make_table(container, asked.schema.named, _columns(asked, blocks, asked.joint, whole))
+    return make_sparse(np.asarray(table)) if container == "sparse" else table
 
 
 def _class_number(fitted: Fitted, label: object) -> int:
@@ -190,14 +178,6 @@ def _columns(fitted: Fitted, blocks: Rows, model: JointModel, whole: Container[i
 
 def _are_integers(values: Array) -> bool:
     return bool((values == np.rint(values)).all() and (np.abs(values) < EXACT).all())
-
-
-def _matrix(fitted: Fitted, blocks: Rows) -> Array:
-    """Return new rows of numbers as one array (n, d)."""
-    out = np.empty((len(blocks[0]), len(fitted.schema)))
-    for block, rows in zip(fitted.blocks, blocks, strict=True):
-        out[:, list(block.positions)] = rows
-    return out
 
 
 def _stack(parts: Sequence[Any]) -> Any:

@@ -87,8 +87,11 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: 
     posterior = np.eye(len(fitted.statistics.classes))[codes]
     leaving = weight if leaves.weight is None else leaves.weight
     told = np.flatnonzero(_others(fitted, codes, leaving))
+    if not len(told):
+        return posterior
     own, amount = codes[told], weight[told]
-    left_out = _left_out(fitted, taken(rows, told), own, replace(leaves, weight=leaving)[told])
+    some = replace(leaves, weight=leaving)[told]
+    left_out = some.left_out(fitted, taken(rows, told), own, fitted.left_out_unseen)
     learned = np.flatnonzero(amount)
     channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
     posterior[told] = true_posterior(channel, left_out, own)
@@ -99,19 +102,6 @@ def _others(fitted: Fitted, codes: Codes, weight: Array) -> NDArray[np.bool_]:
     """Return whether other rows are of the class of each row (n,)."""
     of_class = fitted.statistics.weight[codes]
     return of_class - weight > REST * of_class
-
-
-def _left_out(fitted: Fitted, rows: Rows, codes: Codes, leaves: Leaves) -> Array:
-    """Return log posteriors (n, k) of rows by models that have not seen them; rows of weight 0 were not learned."""
-    assert leaves.weight is not None
-    learned, absent = np.flatnonzero(leaves.weight), np.flatnonzero(leaves.weight == 0)
-    found = np.empty((len(codes), len(fitted.statistics.classes)))
-    if len(learned):
-        some = taken(rows, learned)
-        found[learned] = leaves[learned].left_out(fitted, some, codes[learned], fitted.left_out_unseen)
-    if len(absent):
-        found[absent] = fitted.log_posterior(fitted.recoded(taken(rows, absent)))
-    return found
 
 
 def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array) -> Channel:

@@ -191,8 +191,8 @@ def _quadratic(difference: Array, covariance: Array) -> tuple[float, int]:
     return float((along**2 / values[kept]).sum()), int(kept.sum())
 
 
-def compare_counts(before: Array, after: Array) -> float | None:
-    """Return the p-value that counts (r,) of the same levels in two samples have the same shares; None for one level.
+def compare_counts(before: Array, after: Array) -> float:
+    """Return the p-value that counts (r,) of the same levels in two samples have the same shares; NaN for one level.
 
     Pearson's chi-square times (n − 1) / n by its law where every cell is expected to hold five rows. Otherwise the same
     number is compared with that of 2,000 tables with the same margins, dealt out at random. Where hardly any of
@@ -203,7 +203,7 @@ def compare_counts(before: Array, after: Array) -> float | None:
     before, after = before[shown].astype(np.float64), after[shown].astype(np.float64)
     n, m = float(after.sum()), float(before.sum())
     if len(after) < 2 or n <= 0 or m <= 0 or n + m <= 1:
-        return None
+        return float("nan")
     order = np.lexsort((after, before + after))  # so that the order of levels decides no deal
     before, after = before[order], after[order]
     found = _chi_square(after, before + after, n)
