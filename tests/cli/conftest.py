@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,9 +82,15 @@ def penguins_file(request: pytest.FixtureRequest, write: Callable[[str, Any], Pa
     return write(f"penguins.{request.param}", penguins)
 
 
-@pytest.fixture
-def model(cli: Callable[..., Done], tmp_path: Path) -> Path:
-    """A naive Bayes model of the penguins."""
-    path = tmp_path / "penguins.suffice"
-    assert cli("fit", penguins_path(), "--target", "species", "--model", "nb", "-o", path).status == 0
+@pytest.fixture(scope="session")
+def fitted_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A naive Bayes model of the penguins, fitted once for all tests."""
+    path = tmp_path_factory.mktemp("fitted") / "penguins.suffice"
+    assert main(["fit", str(penguins_path()), "--target", "species", "--model", "nb", "-o", str(path), "--quiet"]) == 0
     return path
+
+
+@pytest.fixture
+def model(fitted_once: Path, tmp_path: Path) -> Path:
+    """A copy of that model, to be read and edited."""
+    return Path(shutil.copy(fitted_once, tmp_path / "penguins.suffice"))

@@ -354,7 +354,7 @@ def test_one_model_in_every_notation_and_the_same_answers(cli, write, tmp_path, 
         for name in WRITTEN:
             path = tmp_path / f"{name}.csv"
             answers[learned, name] = cli("predict", tmp_path / f"{learned}.suffice", path).out
-            monkeypatch.setattr("suffice.cli.parts.LARGE", 1)
+            monkeypatch.setattr("suffice.cli.models.LARGE", 1)
             assert cli("predict", tmp_path / f"{learned}.suffice", path, "-o", tmp_path / "o.csv").status == 0
             monkeypatch.undo()
             rows = list(csv.reader(io.StringIO((tmp_path / "o.csv").read_text())))

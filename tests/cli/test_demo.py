@@ -13,8 +13,7 @@ import pytest
 
 from suffice import GenerativeClassifier, load
 from suffice.cli import demo
-from suffice.cli.app import COMMANDS, command
-from suffice.cli.running import examples
+from suffice.cli.app import COMMANDS, command, examples
 from suffice.datasets import penguins_path
 
 

@@ -199,7 +199,7 @@ def test_one_model_by_every_way(cli, write, tmp_path, monkeypatch, encoding, mod
         assert done.status == 0, done.err
         assert "commas in 'größe', 'preis' were read as decimal points" in done.err
         found[name] = statistics(tmp_path / f"{name}.suffice")
-    monkeypatch.setattr("suffice.cli.parts.LARGE", 100)
+    monkeypatch.setattr("suffice.cli.models.LARGE", 100)
     for name, source in (("large", path), ("large zipped", tmp_path / "u.csv.gz")):
         assert cli("fit", source, *told, "-o", tmp_path / "l.suffice").status == 0
         found[name] = statistics(tmp_path / "l.suffice")
@@ -209,9 +209,9 @@ def test_one_model_by_every_way(cli, write, tmp_path, monkeypatch, encoding, mod
 
 
 def test_compressed_size_is_not_size(tmp_path, monkeypatch) -> None:
-    from suffice.cli.parts import is_large
+    from suffice.cli.models import is_large
 
-    monkeypatch.setattr("suffice.cli.parts.LARGE", 10_000)
+    monkeypatch.setattr("suffice.cli.models.LARGE", 10_000)
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"x,y\n" + b"1,a\n" * 5000))
     assert path.stat().st_size < 1000
@@ -251,7 +251,7 @@ def cells(path):
 def test_predict_keeps_every_cell(cli, tmp_path, monkeypatch, kept, large) -> None:
     model, table, header, rows = kept
     if large:
-        monkeypatch.setattr("suffice.cli.parts.LARGE", 100)
+        monkeypatch.setattr("suffice.cli.models.LARGE", 100)
     assert cli("predict", model, table, "--keep", "-o", tmp_path / "o.csv").status == 0
     names, *found = cells(tmp_path / "o.csv")
     assert names[:6] == header
@@ -394,7 +394,7 @@ def test_thousands_stay_thousands(cli, write, tmp_path, monkeypatch, way) -> Non
     for text in ("9.100", "9100", "9.100,00", "9 100", "9'100", "\u202f9\u00a0100,0"):
         path = write("new.csv", f"price;n\n{text};1\n")
         answers[text] = cli("predict", model, path).out
-        monkeypatch.setattr("suffice.cli.parts.LARGE", 1)
+        monkeypatch.setattr("suffice.cli.models.LARGE", 1)
         assert cli("predict", model, path, "-o", tmp_path / "o.csv").status == 0
         monkeypatch.undo()
         assert [row[0] for row in cells(tmp_path / "o.csv")] == [r.split(",")[0] for r in answers[text].splitlines()]

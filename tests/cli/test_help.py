@@ -11,8 +11,7 @@ import sys
 import pytest
 
 from suffice import __version__
-from suffice.cli.app import COMMANDS, build, command as function_of
-from suffice.cli.running import examples
+from suffice.cli.app import COMMANDS, build, command as function_of, examples
 
 NAMES = {command: function_of(command) for command in COMMANDS}
 # what is written differs; fit knows no rows yet whose proportions to adapt to; cells cost by column, answers by class

@@ -95,7 +95,7 @@ def block_settings(model) -> str:
 )
 def test_a_trimmed_file_is_the_clean_file(cli, tmp_path, monkeypatch, clean, messy, kind, model, parts) -> None:
     if parts:
-        monkeypatch.setattr("suffice.cli.parts.LARGE", 100)
+        monkeypatch.setattr("suffice.cli.models.LARGE", 100)
     if kind == ".tsv":  # where a tab parts cells
         messy = [tuple(cell.replace("\t", " ") for cell in row) for row in messy[0]], messy[1]
     one, other = written(tmp_path, kind, clean, NAMES), written(tmp_path, kind, messy[0], WITH_SPACES)
@@ -122,7 +122,7 @@ def test_a_trimmed_file_is_the_clean_file(cli, tmp_path, monkeypatch, clean, mes
 @pytest.mark.parametrize("parts", [False, True])
 def test_spaces_that_are_kept_are_part_of_labels_and_levels(cli, tmp_path, monkeypatch, messy, kind, parts) -> None:
     if parts:
-        monkeypatch.setattr("suffice.cli.parts.LARGE", 100)
+        monkeypatch.setattr("suffice.cli.models.LARGE", 100)
     table = written(tmp_path, kind, messy[0], WITH_SPACES)
     model = tmp_path / "m.suffice"
     done = cli("fit", table, "--target", "class", "--model", "nb", "--keep-spaces", "-o", model)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import suffice
-from suffice.cli.running import COMMAND_LINE
+from suffice.cli.app import COMMAND_LINE
 from suffice.datasets import penguins_path
 from suffice.errors import SingularCovarianceError, a_model, either, setting, worded_for
 

@@ -1,13 +1,40 @@
-"""All commands, and the program they are commands of."""
+"""All commands, and how one of them is run: one line on stderr and an exit status where something goes wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import io
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from shlex import join
+from typing import Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
-from . import running
+from .. import __version__
+from .._dialect import Remark
+from .._files import format_of
+from .._locks import tell_of_waiting
+from ..errors import (
+    FrontEnd,
+    SettingError,
+    SufficeError,
+    UnseenLevelWarning,
+    brief,
+    one_line,
+    quoted,
+    visible,
+    worded_for,
+)
+from .output import COMMON, Common, print_json, tell
+from .problems import UsageProblem
 
 # The file and function of each, and what it is for: the first line of its help, so that a list need not read them all.
 COMMANDS = {
@@ -17,25 +44,25 @@ COMMANDS = {
     ),
     "fit": ("fit:fit", "Learn a model from a table and save it to a file."),
     "predict": ("predict:predict", "Label the rows of a table, with the probability of each class."),
-    "score": ("score:score", "Say how good a model is at rows it has not learned, whose classes are known."),
+    "score": ("assess:score", "Say how good a model is at rows it has not learned, whose classes are known."),
     "explain": (
-        "explain:explain",
+        "rows:explain",
         "Say of each row which columns speak for its class against the next most probable one.",
     ),
-    "outliers": ("outliers:outliers", "Say of each row how likely a row of the model is at least as far out."),
+    "outliers": ("rows:outliers", "Say of each row how likely a row of the model is at least as far out."),
     "next": (
-        "next:next_",
+        "rows:next_",
         "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
     ),
-    "labels": ("labels:labels", "Say which labels of a table are probably wrong."),
-    "columns": ("columns:columns", "Say what each column is worth, and which few columns serve as well as all."),
+    "labels": ("look:labels", "Say which labels of a table are probably wrong."),
+    "columns": ("assess:columns", "Say what each column is worth, and which few columns serve as well as all."),
     "drift": (
-        "drift:drift",
+        "assess:drift",
         "Say what has moved between the rows a model has learned and those of a table, or of another model.",
     ),
-    "impute": ("impute:impute", "Fill the missing cells of a table, from what is observed in each row."),
+    "impute": ("draw:impute", "Fill the missing cells of a table, from what is observed in each row."),
     "sample": (
-        "sample:sample",
+        "draw:sample",
         "Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.",
     ),
     "show": (
@@ -43,7 +70,7 @@ COMMANDS = {
         "Say what a model is: its classes, how good it is, and what it learned of each column.",
     ),
     "report": (
-        "report:report",
+        "export:report",
         "Write a web page about a model: how good it is, its classes and columns, pictures, and what was repaired.",
     ),
     "export": (
@@ -60,7 +87,7 @@ COMMANDS = {
         "Give classes of a model other labels; classes given one label become one class.",
     ),
     "release": (
-        "release:release",
+        "edit:release",
         "Make a model file for others: no row is in it, and no number that sums over few rows.",
     ),
     "demo": (
@@ -68,30 +95,293 @@ COMMANDS = {
         "Do the whole job on a table of 344 penguins: compare models, fit one, and ask it about new penguins.",
     ),
     "completion": (
-        "completion:completion",
+        "app:completion",
         "Print a script that teaches a shell to complete commands, options, their values and file names.",
     ),
 }
 
 
-def command(name: str) -> running.Command:
+OK, BAD_DATA, BAD_USAGE, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # FOUND: what a command looks for is there
+SIGNALLED = 128  # and the number of the signal, as shells count
+
+HELP = """Generative classification: learn what each class looks like, and answer from that.
+
+A table is a CSV, Parquet or Arrow file with one row per case; cells may be missing. Start with:
+
+  suffice compare table.csv --target COLUMN
+  suffice fit table.csv --target COLUMN --output model.suffice
+  suffice predict model.suffice new.csv
+
+Or see the whole job done on a table of penguins, which stays in the folder demo:
+
+  suffice demo
+"""
+
+OPTIONS = {  # of settings; those without an option, which a model fitted in Python may have, keep their names
+    "n_components": "--components",
+    "keep": "--key",
+    "alpha": "--set",
+    "random_state": "--seed",
+    "sample_weight": "--weight",
+    "families": "--family",
+    "covariance": "--model",
+}
+LIKE_THE_SETTING = (
+    *("by", "by_class", "costs", "decay", "dialect", "divisor", "draws", "dtype", "engine", "fdr", "folds", "given"),
+    *("keep_rows", "label", "least", "like", "missing", "missing_text", "priors", "reject", "shrinkage", "smoothing"),
+    *("table", "weight", "within"),
+)
+MODELS = {
+    "GaussianDiscriminant": "a Gaussian model",
+    "NaiveBayes": "a naive Bayes model",
+    "MixtureDiscriminant": "a mixture model",
+    "GenerativeClassifier": "an automatic classifier",
+    "GenerativeForest": "a forest",
+}
+COMMAND_LINE = FrontEnd(OPTIONS | {name: f"--{name.replace('_', '-')}" for name in LIKE_THE_SETTING}, MODELS)
+
+KINDS_OF_VALUES: dict[Any, str] = {
+    int: "no whole number",
+    float: "no number",
+    bool: "neither true nor false",
+    int | Literal["bic"] | None: "neither a whole number nor bic",
+}
+
+Command = Callable[..., int | None]  # an exit status of its own, if it has one
+
+
+def command(name: str) -> Command:
     """Return the function behind a command, its file read now."""
     file, _, function = COMMANDS[name][0].partition(":")
-    found: running.Command = getattr(import_module(f".{file}", __package__), function)
+    found: Command = getattr(import_module(f".{file}", __package__), function)
     return found
 
 
 def build(read: Sequence[str] = tuple(COMMANDS)) -> App:
     """Return the tree of all commands; of those not to `read` the names and first lines alone."""
-    app = running.program()
+    app = App(
+        name="suffice",
+        help=HELP,
+        help_format="plaintext",
+        version=f"suffice {__version__}",
+        default_parameter=Parameter(negative=(), negative_iterable=()),
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
     for name, (place, summary) in COMMANDS.items():
         if name in read:
-            running.add(app, name, command(name))
+            # Markdown joins the lines of a paragraph again.
+            app.command(command(name), name=name, help_format="markdown", help_epilogue=_examples(command(name)))
         else:
             app.command(f"{__package__}.{place}", name=name, help=summary)
     return app
 
 
+def examples(command: Command) -> list[str]:
+    """Return the command lines under Examples in a command's docstring; they run in the folder `suffice demo` makes."""
+    section = (inspect.getdoc(command) or "").partition("Examples\n--------\n")[2]
+    return [line.strip().removeprefix("$ ") for line in section.splitlines() if line.strip().startswith("$ ")]
+
+
+def _examples(command: Command) -> str:
+    lines = "\n".join(examples(command))
+    return f"Examples, in the folder that `suffice demo` makes:\n\n```text\n{lines}\n```"
+
+
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
-    return running.run(lambda: build(argv[:1]), argv, list(COMMANDS))
+    _never_fail_to_print()
+    quiet = "--quiet" in argv
+    try:
+        with (
+            worded_for(COMMAND_LINE),
+            _ended_in_order(),
+            _warnings_as_remarks(quiet),
+            tell_of_waiting(lambda path: _tell_of(path, quiet)),
+        ):
+            status = build(argv[:1])(list(argv), exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except (CycloptsError, UsageProblem, SettingError) as error:
+        told = misplaced(argv) if isinstance(error, UsageProblem) else None
+        return _report(told or _explain_usage(error, argv), BAD_USAGE)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BAD_DATA
+    except _Ended as ended:
+        return _report("ended; nothing was written.", SIGNALLED + ended.signal)
+    except KeyboardInterrupt:
+        return _report("stopped; nothing was written.", INTERRUPTED)
+    except Exception as error:  # whatever happens, users get one line and no traceback
+        if os.environ.get("SUFFICE_TRACEBACK"):
+            raise
+        return _report(misplaced(argv) or _explain(error), BAD_DATA)
+    return status if isinstance(status, int) else OK
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal asks the command to end."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that it removes what is unfinished."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where signals do not come
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise _Ended(number)
+
+    wanted = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    ours = [number for number in wanted if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _tell_of(path: Path, quiet: bool) -> None:
+    if not quiet:
+        tell(f"Waiting for another process that is writing {str(path)!r}.")
+
+
+@contextmanager
+def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
+    """Print warnings of the library as remarks, each once: a person at a terminal needs no file and line of ours."""
+    told: set[str] = set()
+
+    def remark(message: Warning | str, *_: object, **__: object) -> None:
+        text = f"Note: {one_line(message)}"
+        if not quiet and text not in told:
+            tell(text)
+        told.add(text)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = remark
+        warnings.simplefilter("always", Remark)
+        warnings.simplefilter("ignore", UnseenLevelWarning)  # commands remark on every level that was never seen
+        yield
+
+
+def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
+    """Return what is wrong with a command line, and where to read what would be right."""
+    command = [argv[0]] if argv and argv[0] in COMMANDS else []
+    if isinstance(error, CoercionError) and error.target_type in KINDS_OF_VALUES and error.token is not None:
+        error.msg = f"{error.token.value!r} is {KINDS_OF_VALUES[error.target_type]}."
+    message = one_line(error)
+    if isinstance(error, UnusedCliTokensError):
+        message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
+    if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
+        message = f"{command[0] if command else 'This'} needs {error.argument.name}."
+    return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
+
+
+def _explain(error: Exception) -> str:
+    """Return an error as one line in the users' words."""
+    if isinstance(error, SufficeError) or (isinstance(error, ImportError) and "Next:" in str(error)):
+        return one_line(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'
+    if isinstance(error, OSError) and error.strerror:
+        return one_line(f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table. Next: fit fewer rows or columns."
+    return one_line(
+        f"an unexpected error ({type(error).__name__}: {error}). Next: please report it; with SUFFICE_TRACEBACK=1 in "
+        "the environment the same command shows where it happened."
+    )
+
+
+def _report(message: str, status: int) -> int:
+    tell(f"suffice: {brief(visible(message))}", whole=True)
+    return status
+
+
+def _never_fail_to_print() -> None:
+    """Let a terminal that cannot show a character show a question mark instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if (stream.encoding or "").lower().replace("-", "") != "utf8" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+MODEL_DATA = (  # whose first word is a model and whose second, where there is one, a table
+    *("predict", "score", "explain", "outliers", "next", "drift", "impute", "update", "forget", "report"),
+)
+MODEL_ONLY = ("show", "columns", "sample", "release", "export", "drop-class", "rename-class")
+DATA_ONLY = ("fit", "compare", "labels")
+
+
+def misplaced(argv: Sequence[str]) -> str | None:
+    """Return what to say where files stand in each other's places, None where they do not; asked after a failure."""
+    command, files = (argv[0] if argv else ""), [word for word in argv[1:] if is_file(word)]
+    if not files or not argv[1:] or argv[1] != files[0]:
+        return None  # options before the files: what stands where is not plain
+    models = [is_model(word) for word in files]
+    if command in MODEL_DATA and len(files) > 1 and argv[2] == files[1] and models[:2] == [False, True]:
+        right = join(["suffice", command, files[1], files[0], *argv[3:]])
+        return f"{command} takes the model first and then the table, and {files[0]!r} is no model. Next: {right}"
+    if command in (*MODEL_DATA, *MODEL_ONLY) and not models[0] and format_of(Path(files[0])) is not None:
+        return (
+            f"{files[0]!r} is a table, and {command} takes a model first. Next: give a file that `suffice fit` wrote."
+        )
+    wanted = 0 if command in DATA_ONLY else 1
+    is_data = command in DATA_ONLY or (command in MODEL_DATA and command != "drift" and argv[2:3] == files[1:2])
+    if is_data and len(files) > wanted and models[wanted]:
+        return f"{files[wanted]!r} is a model, and {command} takes a table there. Next: give the file with the rows."
+    return None
+
+
+def is_file(word: str) -> bool:
+    """Return whether a word of the command line names a file that there is."""
+    try:
+        return not word.startswith("-") and Path(word).is_file()
+    except OSError:  # a name that cannot be one
+        return False
+
+
+def is_model(word: str) -> bool:
+    """Return whether a file begins as models do."""
+    from ..files.model_file import holds_model
+
+    try:
+        return holds_model(word)
+    except OSError:
+        return False
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(metavar="SHELL", show_choices=False)],
+    /,
+    *,
+    common: Common = COMMON,
+) -> None:
+    """Print a script that teaches a shell to complete commands, options, their values and file names.
+
+    For this session only: `source <(suffice completion bash)`, in zsh the same with zsh, and in fish
+    `suffice completion fish | source`. For every session, write the script where the shell looks for it, as in the
+    examples; in zsh the folder must be on `fpath` before `compinit` runs. The script changes with new versions of
+    suffice, so write it again then.
+
+    Parameters
+    ----------
+    shell
+        `bash`, `zsh` or `fish`.
+
+    Examples
+    --------
+    $ suffice completion bash > ~/.local/share/bash-completion/completions/suffice
+    $ suffice completion zsh > ~/.zfunc/_suffice
+    $ suffice completion fish > ~/.config/fish/completions/suffice.fish
+    """
+    script = build().generate_completion(shell=shell)
+    if common.json:
+        print_json({"shell": shell, "script": script})
+    else:
+        print(script)

@@ -1,4 +1,4 @@
-"""`suffice update`, `forget`, `merge`, `drop-class` and `rename-class`: edit a saved model without its data.
+"""`suffice update`, `forget`, `merge`, `drop-class`, `rename-class`, `release`: edit a saved model without its data.
 
 Each writes the new model at the end and in one step: whatever goes wrong, the old file stays as it was. Commands that
 write one file wait for each other, so that none undoes what another has written.
@@ -17,7 +17,8 @@ from ..errors import DataError, quoted
 from ..notes import to_know
 from ..schema import Level
 from .answers import by_text, load_model, open_model
-from .output import COMMON, Common, print_json, progress
+from .files import check_model_output, save_model, sole_writer
+from .output import COMMON, Common, Facts, print_json, progress
 from .parameters import (
     ColumnName,
     DataPath,
@@ -35,8 +36,6 @@ from .parameters import (
     Weight,
 )
 from .problems import UsageProblem, count, did_you_mean
-from .release import held
-from .saving import check_model_output, save_model, sole_writer
 from .training import read_batch
 
 if TYPE_CHECKING:
@@ -282,3 +281,60 @@ def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: st
         common.remark(f"Note: {note}.")
     common.remark(f"Wrote {path}: {done}; it knows {count(len(classes), 'class')} from {count(rows, 'row')}.")
     common.remark(f"It {estimator.rows_held_}.")
+
+
+def release(
+    model: ModelPath,
+    /,
+    *,
+    output: NewModel,
+    least: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=2))] = 5,
+    like: ModelPath | None = None,
+    force: Force = False,
+    common: Common = COMMON,
+) -> None:
+    """Make a model file for others: no row is in it, and no number that sums over few rows.
+
+    The new model predicts, draws rows and merges as others do. The command says what was given up; what that costs
+    `suffice score` says of rows that neither model has seen, by either file. It is a promise about the rows of one
+    file, not about the difference of two; `docs/editing.md` says what stays open.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote; it stays as it is.
+    output
+        File to write the new model to.
+    least
+        The least number of rows in a sum. A class with fewer is refused: join it to another (`suffice rename-class`)
+        or leave it out (`suffice drop-class`) first.
+    like
+        A released model of another site, on whose knots columns are read; for automatic classifiers that will merge.
+
+    Examples
+    --------
+    $ suffice release penguins.suffice -o given.suffice
+    """
+    check_model_output(output, force, [(model, "model")] + ([(like, "model")] if like is not None else []))
+    estimator = load_model(model)
+    other = None if like is None else load_model(like)
+    with progress(common, f"Releasing {model.name}"):
+        found = estimator.release(least=least, like=other)
+        save_model(found, output, force)
+    _tell_what_was_given_up(common, found, output)
+
+
+def _tell_what_was_given_up(common: Common, found: GenerativeEstimator, output: Path) -> None:
+    told = found.released_
+    if common.json:
+        print_json({"output": str(output), "classes": found.classes_.tolist(), **held(found), "released": told.plain()})
+    for note in told.notes:
+        common.remark(f"Given up: {note}.")
+    rows = count(found.statistics_.rows, "row")
+    common.remark(f"Wrote {output}: it {found.rows_held_}; learned from {rows}.")
+
+
+def held(estimator: GenerativeEstimator) -> Facts:
+    """Return what a model holds of the rows it learned, as plain values."""
+    found = estimator.rows_held_
+    return {"rows_held": found.kept, "least_rows_of_a_sum": found.least}

@@ -7,12 +7,13 @@ the old file is as it was.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -30,12 +31,15 @@ from .._files import (
     is_stream,
     whole_file,
 )
+from .._locks import locked
 from ..schema import repeated_names
 from .problems import FileProblem, UsageProblem
 
 if TYPE_CHECKING:
     from ..engines import CsvTable, Reading
     from ..engines.arrow import Table
+    from ..estimators.base import GenerativeEstimator
+
 
 CSV_CHUNK = 1 << 16  # rows written to stdout at a time
 
@@ -312,3 +316,37 @@ def _needs_quotes(table: Table, separator: str) -> bool:
     columns = [pa.array(table.column_names, pa.string())]
     columns += [c for c in table.columns if is_text(c.type)]
     return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in columns)
+
+
+def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str]] = ()) -> None:
+    """Refuse, before any work is done, a place for a model that cannot work or where it would destroy something."""
+    check_writable(path, inputs)
+    if force or is_stream(path):
+        return
+    check_ending(path, "model")
+    from ..files.model_file import holds_model
+
+    if path.exists() and path.stat().st_size and not holds_model(path):
+        raise FileProblem.no_model(path)
+
+
+@contextlib.contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """Let no other process write a model while it is read, edited and written back."""
+    with contextlib.ExitStack() as stack:
+        if not is_stream(path):
+            try:
+                stack.enter_context(locked(Path(os.path.realpath(path))))
+            except OSError as error:
+                raise FileProblem.unwritable(path, error.strerror or error) from error
+        yield
+
+
+def save_model(estimator: GenerativeEstimator, path: Path, force: bool = False) -> None:
+    """Write a model that can be estimated; one that cannot raises its error here, and the old file stays."""
+    _ = estimator.model_
+    estimator._fitted.estimate_now()  # what else rows decide, so that it is kept in the file
+    try:
+        estimator._save(path, over_anything=force)
+    except OSError as error:
+        raise FileProblem.unwritable(path, error.strerror or error) from error

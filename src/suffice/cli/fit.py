@@ -10,8 +10,10 @@ from cyclopts.validators import Number as Between
 
 from ..errors import quoted
 from ..notes import to_know
-from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
-from .output import COMMON, Common, Facts, print_json, progress_of_em
+from .edit import held
+from .files import check_model_output, save_model
+from .models import TITLES, ModelName, declared, is_large, is_many, learn, make_estimator, read_families, usable_columns
+from .output import COMMON, Common, Facts, in_a_sentence, judge_anew, plain, print_json, progress_of_em
 from .parameters import (
     AutoDrop,
     DataPath,
@@ -28,11 +30,7 @@ from .parameters import (
     Target,
     Weight,
 )
-from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
-from .quality import in_a_sentence, judge_anew, plain
-from .release import held
-from .saving import check_model_output, save_model
 from .training import in_order, read_orders, read_training
 
 if TYPE_CHECKING:

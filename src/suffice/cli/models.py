@@ -1,18 +1,24 @@
-"""The models that commands can fit, by the names of `--model`."""
+"""The models that commands can fit, by the names of `--model`, and tables that they learn from in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .output import Facts
-from .parts import Declared
-from .problems import ColumnProblem, UsageProblem
-from .training import Training
+from .._files import COMPRESSED, OF_TEXT
+from ..errors import quoted
+from .files import check_readable, file_format
+from .output import Common, Facts, rows_progress
+from .problems import ColumnProblem, TargetProblem, UsageProblem
+from .training import Training, check_named, training_reading
 
 if TYPE_CHECKING:
+    from ..engines import Source
+    from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
+
 
 ModelName = Literal["auto", "forest", "nb", "full", "shared", "diagonal", "spherical", "mixture"]
 
@@ -87,3 +93,105 @@ def usable_columns(name: str, training: Training | Declared) -> tuple[list[str],
         raise ColumnProblem.no_numbers(name, names)
     known = set(used)
     return used, [column for column in names if column not in known]
+
+
+LARGE = 1 << 28  # bytes of a file, decompressed, that is then read in parts
+CHUNK = 1 << 20  # bytes decompressed at a time
+
+
+def is_many(data: Path) -> bool:
+    """Return whether a name means a folder or a pattern, not one file."""
+    return data.is_dir() or (not data.exists() and any(mark in str(data) for mark in "*?["))
+
+
+def is_large(data: Path) -> bool:
+    """Return whether one file is so large that it is better read in parts; of a compressed one, what it holds."""
+    if not data.is_file():
+        return False
+    size = data.stat().st_size
+    if size > LARGE or data.suffix.lower() not in COMPRESSED or file_format(data) not in OF_TEXT:
+        return size > LARGE
+    import pyarrow as pa
+
+    read = 0
+    try:
+        with pa.input_stream(str(data)) as file:
+            while read <= LARGE and (block := file.read(CHUNK)):
+                read += len(block)
+    except (OSError, pa.ArrowException):
+        return False  # who reads it says what is wrong
+    return read > LARGE
+
+
+def comes_in_parts(data: Path) -> bool:
+    """Return whether a table to be answered for is read in parts: all but one file of text that memory holds."""
+    return is_many(data) or (data.is_file() and file_format(data) not in OF_TEXT) or is_large(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is known of a table in parts before it is learned from; `columns` has no row, `source` all of them."""
+
+    columns: Table
+    source: Source
+
+    @property
+    def numeric(self) -> list[str]:
+        """The names of the columns that a Gaussian can learn from."""
+        from ..table import read_schema
+
+        return [str(column.name) for column in read_schema(self.columns).columns if column.kind.is_number]
+
+
+def declared(
+    data: Path,
+    target: str,
+    drop: Sequence[str],
+    weight: str | None,
+    groups: str | None,
+    common: Common,
+    labels: str | None = None,
+    missing: Sequence[str] = (),
+    keep_spaces: bool = False,
+    sheet: str | None = None,
+    dates: str | None = None,
+    auto_drop: bool = False,
+) -> Declared:
+    """Return the columns of a table in parts that a model may learn from."""
+    import pyarrow as pa
+
+    from ..engines import open_source
+
+    if auto_drop:
+        raise UsageProblem(
+            "--auto-drop compares all cells of a column, and this table is read in parts. Next: name columns by --drop."
+        )
+    if not is_many(data):
+        check_readable(data)
+    source = open_source(data, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
+    names = list(source.schema.names)
+    check_named(names, target, drop, weight, data, groups)
+    if source.csv is not None and source.csv.measured:
+        raise TargetProblem.measured(target, source.csv.measured)
+    used = [name for name in names if name not in {target, weight, groups, *drop}]
+    if not used:
+        raise ColumnProblem.nothing_left(target)
+    empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]
+    if len(empty) == len(used):
+        raise ColumnProblem.no_values(empty)
+    if empty:
+        common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
+    columns = source.declared([name for name in used if name not in empty])
+    return Declared(columns, source)
+
+
+def learn(
+    estimator: GenerativeEstimator, table: Declared, data: Path, target: str, common: Common, **told: Any
+) -> tuple[int, int]:
+    """Fit to a table in parts; return the number of rows learned and of those without a label."""
+    with rows_progress(common, f"Learning from {data.name}") as watch:
+        estimator.fit_table(table.source, target, unlabelled="skip", progress=watch, **told)
+    labels, rows = estimator.classes_.tolist(), estimator.statistics_.rows
+    if len(labels) == 1:
+        raise TargetProblem.one_class(target, labels[0], rows)
+    return rows, estimator._fitted.past.unlabelled

@@ -9,19 +9,18 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..schema import Schema
-from .answers import deliver, free_name, open_model, read_rows
-from .deciding import Costs, Priors, answer_costs, given_priors, remark_priors
+from .answers import Costs, Priors, answer_costs, deliver, free_name, given_priors, open_model, read_rows, remark_priors
 from .files import check_output, check_readable
+from .models import comes_in_parts, is_many
 from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
 from .parameters import Answers, DataPath, SavedModel, Sheet, Switch
-from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
     from .._arrays import Array
     from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
-    from .deciding import Told
+    from .answers import Told
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 

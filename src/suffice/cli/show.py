@@ -13,11 +13,10 @@ from ..errors import DataError, SufficeError, align, visible
 from ..notes import details, to_know
 from ..schema import Column, Schema
 from .answers import load_model
-from .output import COMMON, Common, Facts, broken, page_width, print_json
+from .edit import held
+from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, print_json, quality_of
 from .parameters import SavedModel
 from .problems import count
-from .quality import in_a_sentence, plain, quality_of
-from .release import held
 
 if TYPE_CHECKING:
     from .._arrays import Array

@@ -1,20 +1,37 @@
-"""`suffice score`: how good a model is at the rows of a table whose classes are known."""
+"""`suffice score`, `columns` and `drift`: how good a model is, what its columns are worth, what has moved since."""
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import DataError, visible
+from cyclopts import Parameter
+from cyclopts.validators import Number as Between
+
+from .._files import format_of
+from ..errors import DataError, align, visible
 from ..schema import Level, Schema
-from .answers import by_text, model_labels, open_model
-from .deciding import Costs, Priors, answer_costs, given_priors, remark_priors
+from .answers import (
+    Costs,
+    Priors,
+    answer_costs,
+    by_text,
+    given_priors,
+    load_model,
+    model_columns,
+    model_labels,
+    open_model,
+    read_for,
+    remark_priors,
+)
+from .app import FOUND, OK
 from .files import check_readable
+from .models import comes_in_parts, is_many
 from .output import COMMON, Common, noting_warnings, page_width, print_json, progress, rows_progress
 from .parameters import ColumnName, DataPath, Groups, MoreMissing, SavedModel, Sheet, Weight
-from .parts import comes_in_parts, is_many
-from .problems import ColumnProblem, UsageProblem, did_you_mean
+from .problems import ColumnProblem, UsageProblem, count, did_you_mean
 from .training import check_named, check_not_read, group_values, read_batch, weight_values
 
 if TYPE_CHECKING:
@@ -22,7 +39,9 @@ if TYPE_CHECKING:
     from ..engines.arrow import Column
     from ..estimators.base import GenerativeEstimator
     from ..questions.assessment import Assessment
-    from .deciding import Told
+    from ..schema import Schema
+    from .answers import Told
+
 
 TOO_LIKE = 0.02  # the share of rows that were learned from which on the figures are not taken as they are
 
@@ -187,3 +206,144 @@ class _Asked:
     def _weights(self, column: Column) -> Array:
         assert self.weight is not None
         return weight_values(column, self.weight)
+
+
+def columns(
+    model: SavedModel,
+    /,
+    *,
+    within: Annotated[float, Parameter(metavar="NATS", validator=Between(gte=0))] = 0.01,
+    common: Common = COMMON,
+) -> None:
+    """Say what each column is worth, and which few columns serve as well as all.
+
+    A column is worth what the model loses, in nats of log-loss, where its cells are unknown: each of the rows that the
+    model keeps is judged by the model of all others, with the column and without it. Below 0 the model does better
+    without it. No table is needed, and nothing is fitted again. Of a model that was fitted with --groups whole groups
+    leave, and standard errors are those of groups drawn whole.
+
+    Parameters
+    ----------
+    within
+        By how many nats the fewest columns may lose more than all.
+
+    Examples
+    --------
+    $ suffice columns penguins.suffice --within 0.01
+    """
+    estimator, schema = open_model(model)
+    with progress(common, f"Judging the columns of {model.name}"):
+        found, few = estimator.importance(), estimator.smallest_columns(within)
+    table = found.to_dict()
+    if common.json:
+        rows = zip(table["column"], table["mean"], table["standard_error"], found.order.tolist(), strict=True)
+        print_json(
+            {
+                "loss": found.loss,
+                "rows": found.rows,
+                **({} if found.groups is None else {"groups": found.groups}),
+                "judged_by": found.judged_by,
+                "columns": [
+                    {
+                        "column": name,
+                        "mean": mean,
+                        "standard_error": error,
+                        "by_class": [
+                            {"label": label, "mean": own[j]}
+                            for label, own in zip(found.classes, found.by_class.tolist(), strict=True)
+                        ],
+                    }
+                    for name, mean, error, j in rows
+                ],
+                "within": within,
+                "smallest_columns": few,
+            }
+        )
+        return
+    lines = [["column", "worth", "standard error"]]
+    for name, mean, error in zip(table["column"], table["mean"], table["standard_error"], strict=True):
+        lines.append([str(name), f"{mean:+.4f}", f"{error:.4f}"])
+    print(visible("\n".join(align(lines))))
+    print()
+    named = ", ".join(visible(str(name)) for name in few) if few else "none: the shares of the classes alone"
+    print(f"{len(few)} of {count(len(schema), 'column')} within {within:g} nats of all: {named}")
+    groups = "" if found.groups is None else f" in {count(found.groups, 'group')}"
+    common.remark(
+        f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept"
+        f"{groups}, by {found.judged_by}."
+    )
+
+
+def drift(
+    model: SavedModel,
+    new: Annotated[
+        DataPath,
+        Parameter(name="NEW", help="Table with the columns of the model, or another model file of the same columns."),
+    ],
+    /,
+    *,
+    target: ColumnName | None = None,
+    level: Annotated[float, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = 0.05,
+    sheet: Sheet = None,
+    common: Common = COMMON,
+) -> int:
+    """Say what has moved between the rows a model has learned and those of a table, or of another model.
+
+    The columns are listed with what has moved most surely first: by how much, how probable as much is if nothing has
+    changed (p), the same within the classes, where other shares of the classes explain nothing, and adjusted for the
+    number of columns: the first p, or with --target both together. The lines above compare class shares, how columns
+    go together, and all at once.
+
+    The exit status is 3 where a column's adjusted p-value, or the joint one, is at most the level: where nothing has
+    changed that happens to a share of at most twice the level of tables.
+
+    Parameters
+    ----------
+    target
+        Column of NEW with the classes of its rows; cells may be missing, or be of classes that the model does not know.
+        Without it class shares are estimated from the other columns.
+    level
+        P-value up to which something counts as moved.
+
+    Examples
+    --------
+    $ suffice drift penguins.suffice more.csv --target species
+    """
+    check_readable(new)
+    estimator, schema = open_model(model)
+    if format_of(new) is None and zipfile.is_zipfile(new):
+        if target is not None:
+            raise UsageProblem(f"--target {target!r}: {new} is a model, which knows its own classes. Leave it out.")
+        other = load_model(new)
+        with progress(common, f"Comparing {new.name}"):
+            found = estimator.drift(other)
+    else:
+        X, y = _rows(estimator, schema, new, target, sheet)
+        with progress(common, f"Comparing {new.name}"):
+            found = estimator.drift(X, y)
+    moved = found.moved(level)
+    if common.json:
+        print_json({**found.to_dict(), "level": level, "moved": moved})
+    else:
+        print(visible(found))
+    return FOUND if moved or found.joint_p_value <= level else OK
+
+
+def _rows(
+    estimator: GenerativeEstimator, schema: Schema, path: Path, target: str | None, sheet: str | None
+) -> tuple[Any, Any]:
+    """Return the model's columns of a table, and the labels of its rows if there is a target."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = read_for(estimator, schema, path, target=target, sheet=sheet).columns
+    if target is not None and target not in table.column_names:
+        raise ColumnProblem.absent([target], table.column_names, path, "for --target")
+    beside = [name for name in table.column_names if name != target]
+    X = model_columns(table, [str(name) for name in schema.names] if schema.named else beside, path)
+    if target is None:
+        return X, None
+    labels = table[target]
+    if pa.types.is_string(labels.type):
+        labels = pc.if_else(pc.equal(labels, ""), pa.scalar(None, pa.string()), labels)
+    return X, labels
