@@ -8,8 +8,7 @@ from suffice import RDA, GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.densities import Diagonal, Full
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
-from suffice.leave_one_out.by_groups import GroupFolds
-from suffice.leave_one_out.rda import undecided
+from suffice.leave_one_out.rda import GroupFolds, undecided
 from suffice.losses import LabelledRows
 from suffice.stats.rows import deal_groups
 

@@ -5,9 +5,8 @@ microaggregation (Hundepool et al., Statistical Disclosure Control, 2012, doi:10
 They keep rows from being read off a file. They are no differential privacy: see docs/editing.md for what stays open.
 """
 
-from .at_hand import Kept
 from .blocks import release_block, release_gaussian
-from .counts import release_categories
-from .least import Given, MinCount
+from .counts import Given, MinCount, release_categories
+from .lonely import Kept
 
 __all__ = ["Given", "Kept", "MinCount", "release_block", "release_categories", "release_gaussian"]

@@ -25,11 +25,9 @@ from ..stats import (
     SumStats,
     ValueStats,
 )
-from .at_hand import Kept
-from .counts import release_categories, release_sums, release_values
+from .counts import Given, MinCount, release_categories, release_sums, release_values
 from .gaussian import Gaussians, Plan, release_diagonal, release_joint
-from .least import Given, MinCount
-from .lonely import Fill, without_lonely
+from .lonely import Fill, Kept, without_lonely
 
 PARTS = "joined components of a mixture that are of too few rows to others of their class"
 FROZEN = "shrank covariances once for all, by the amounts that Ledoit and Wolf's formula gave"

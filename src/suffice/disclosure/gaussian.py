@@ -18,8 +18,7 @@ from ..em.cells import complete
 from ..errors import DataError, setting
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.patterns import MAX_CELLS
-from .counts import ROUNDED, SPREAD
-from .least import SLACK, Given, MinCount
+from .counts import ROUNDED, SLACK, SPREAD, Given, MinCount
 
 COMPLETED = "filled missing cells by EM, once for all, so that which cells miss together is not told"
 POOLED = "gave classes of too few rows for so many columns the covariance of other classes"

@@ -117,119 +117,100 @@ class OwnClass:
         return np.asarray(self.constant - spread)
 
 
+def whitened(base: Array) -> tuple[Array, float]:
+    """Return what makes B (p, p) the identity, the inverse of its Cholesky factor, and log |B|."""
+    lower = cholesky(base, lower=True)
+    return invert_triangular(lower), 2.0 * float(np.log(np.diagonal(lower)).sum())
+
+
 @dataclass(frozen=True, slots=True)
 class Pencil:
-    """The shared matrix ν B at one γ as a `turn` (p, p) that makes it the identity; ν has lost the weight of a row."""
+    """Rows left out and classes at one γ, in coordinates in which the shared B (p, p) is the identity, by a `turn`.
+
+    ν, the `freedom`, has lost the weight of a row; `log_det` is log |B|; `rows` and `own` (n, p) are the rows and these
+    about the means of their own classes, `means` (k, p) those of all.
+    """
 
     stats: GaussianStats
+    left: LeftOut
+    removal: Removal
     sphere: float
     freedom: float
     turn: Array
     log_det: float
-
-    @classmethod
-    def of(cls, stats: GaussianStats, base: Array, sphere: float, freedom: float) -> Pencil:
-        """Return that of a `base` B (p, p) with ν = `freedom`."""
-        lower = cholesky(base, lower=True)
-        log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
-        return cls(stats, sphere, freedom, invert_triangular(lower), log_det)
-
-    def reads(self, left: LeftOut, removal: Removal) -> _Turned:
-        """Return the rows in these coordinates."""
-        rows, means = left.rows @ self.turn.T, self.stats.mean @ self.turn.T
-        return _Turned(self, left, removal, rows, means, rows - means[left.codes])
-
-
-@dataclass(frozen=True, slots=True)
-class _Turned:
-    """Rows left out and class means in the coordinates of a pencil; `own` (n, p) are the rows about their own mean."""
-
-    pencil: Pencil
-    left: LeftOut
-    removal: Removal
     rows: Array
     means: Array
     own: Array
 
-    def scores_of(self, c: int, finite: Array, endless: bool, balanced: bool) -> tuple[Array, Array]:
-        """Return F of class c for the finite strengths (a, n), and for a = ∞ (n,), NaN where it is not asked for."""
-        pencil, removal, own = self.pencil, self.removal, self.own
-        (n, p), mine, shift = own.shape, np.flatnonzero(self.left.codes == c), self.rows - self.means[c]
-        lighter = (1.0 - pencil.sphere) / pencil.freedom * removal.h
-        scores, tied = np.empty((len(finite), n)), np.full(n, np.nan)
-        if endless:
-            stretch = _but(1.0, mine, removal.stretch)
-            weight = _but(max(pencil.stats.weight[c], 0.5), mine, removal.rest)
-            squares = np.einsum("ij,ij->i", shift, shift) * stretch**2
-            cross = np.einsum("ij,ij->i", shift, own) * stretch
-            left_over = np.maximum(1.0 - lighter * np.einsum("ij,ij->i", own, own), LEAST)
-            squares = (squares + lighter * cross**2 / left_over) / pencil.freedom
-            whole_det = pencil.log_det + p * np.log(pencil.freedom) + np.log(left_over)
-            tied = log_student(squares, whole_det, weight, pencil.freedom + 1.0, p)
-        if len(finite):
-            one = _OneClass(pencil.stats, c, finite, mine, lighter, pencil.log_det, balanced)
-            scores = one.scores(pencil.turn, shift, own, removal, self.left)
-        return scores, tied
+    @classmethod
+    def of(
+        cls, stats: GaussianStats, base: Array, sphere: float, freedom: float, left: LeftOut, removal: Removal
+    ) -> Pencil:
+        """Return that of a `base` B with ν = `freedom`."""
+        turn, log_det = whitened(base)
+        rows, means = left.rows @ turn.T, stats.mean @ turn.T
+        own = rows - means[left.codes]
+        return cls(stats, left, removal, sphere, freedom, turn, log_det, rows, means, own)
 
+    @property
+    def lighter(self) -> Array:
+        """By what the shared matrix is lighter without each row (n,)."""
+        return np.asarray((1.0 - self.sphere) / self.freedom * self.removal.h)
 
-@dataclass(frozen=True, slots=True)
-class _OneClass:
-    """One class c at one γ, for all finite strengths a at once; `mine` are the numbers of the rows of this class."""
+    def tied(self, c: int) -> Array:
+        """Return F of class c for a = ∞ (n,)."""
+        own, lighter, shift = self.own, self.lighter, self.rows - self.means[c]
+        p, mine = own.shape[1], np.flatnonzero(self.left.codes == c)
+        stretch = _but(1.0, mine, self.removal.stretch)
+        weight = _but(max(self.stats.weight[c], 0.5), mine, self.removal.rest)
+        squares = np.einsum("ij,ij->i", shift, shift) * stretch**2
+        cross = np.einsum("ij,ij->i", shift, own) * stretch
+        left_over = np.maximum(1.0 - lighter * np.einsum("ij,ij->i", own, own), LEAST)
+        squares = (squares + lighter * cross**2 / left_over) / self.freedom
+        whole_det = self.log_det + p * np.log(self.freedom) + np.log(left_over)
+        return log_student(squares, whole_det, weight, self.freedom + 1.0, p)
 
-    stats: GaussianStats
-    c: int
-    finite: Array
-    mine: Codes
-    lighter: Array
-    log_det: float
-    balanced: bool
-
-    def scores(self, turn: Array, shift: Array, own: Array, removal: Removal, left: LeftOut) -> Array:
-        """Return F (a, n) of this class."""
-        values, vectors = eigh(turn @ self.stats.scatter.values[self.c] @ turn.T)
+    def finite(self, c: int, strengths: Array, balanced: bool) -> Array:
+        """Return F (a, n) of class c for all finite strengths at once."""
+        values, vectors = eigh(self.turn @ self.stats.scatter.values[c] @ self.turn.T)
         values = np.maximum(values, 0.0)[:, None]
-        shift, own = _times(shift, vectors), _times(own, vectors)
-        inner = 1.0 / (self.finite + values)  # (p, a)
+        shift, own = _times(self.rows - self.means[c], vectors), _times(self.own, vectors)
+        inner = 1.0 / (strengths + values)  # (p, a)
         far = shift * shift
         squares, cross, length = _times(far, inner), _times(shift * own, inner), _times(own * own, inner)
-        log_det = self.log_det + np.log(self.finite + values).sum(axis=0)
+        log_det = self.log_det + np.log(strengths + values).sum(axis=0)
+        mine, n, removed = np.flatnonzero(self.left.codes == c), self.stats.weight[c], self.left.removed
         leaving, average, none, pulled = np.zeros(len(far)), np.zeros((2, len(inner[0]))), np.zeros(len(inner[0])), None
-        if self.balanced and len(self.mine):
-            leaving = (self.stats.weight[self.c] > left.removed) * left.removed
-            leaving[self.mine] = 0.0
-            average, none = self._average(removal, left, length[self.mine])
+        if balanced and len(mine):
+            leaving = (n > removed) * removed
+            leaving[mine] = 0.0
+            average, none = self._average(mine, n, length[mine])
             pulled = _times(far, inner**2 * values)
-        rows = self._leaving(removal, leaving)
-        rows.take_out(squares, cross, length, pulled, np.stack([self.finite, *average]), LEAST)
+        weight = np.maximum(n - leaving, 0.5)
+        weight[mine] = self.removal.rest[mine]
+        stretch, h = _but(1.0, mine, self.removal.stretch), _but(0.0, mine, self.removal.h)
+        rows = Leaving.of(stretch, self.lighter, h, leaving, leaving / (n or 1.0), weight)
+        rows.take_out(squares, cross, length, pulled, np.stack([strengths, *average]), LEAST)
         np.log(length, out=length)
         np.log1p(squares, out=squares)
         p, (kinds, place) = len(values), _kinds(rows.weight)
-        df = self.finite + kinds[:, None] + 1.0
+        df = strengths + kinds[:, None] + 1.0
         terms = np.stack([_log_student_constant(kinds[:, None], df, p), 0.5 * (df + p)])
         rows.log_densities(squares, length, place, terms, np.stack([log_det, none]))
-        return squares.T
+        return np.asarray(squares.T)
 
-    def _average(self, removal: Removal, left: LeftOut, length: Array) -> tuple[Array, Array]:
-        """Return what an average row of this class takes of squares (2, a) and of the log determinant (a,).
+    def _average(self, mine: Codes, n: float, length: Array) -> tuple[Array, Array]:
+        """Return what an average row of a class takes of squares (2, a) and of the log determinant (a,).
 
-        As much as the row left out weighs is taken from the rows j of this class in proportion to their weights;
+        As much as the row left out weighs is taken from the rows of this class, `mine`, in proportion to their weights;
         `length` (m, a) are their squared lengths.
         """
-        mine, n = self.mine, self.stats.weight[self.c]
-        share = left.weight[mine] / left.weight[mine].sum()
-        removed, stretch = left.removed[mine], removal.stretch[mine]
-        kept = np.maximum(1.0 - removal.h[mine][:, None] * length, LEAST)
+        share = self.left.weight[mine] / self.left.weight[mine].sum()
+        removed, stretch = self.left.removed[mine], self.removal.stretch[mine]
+        kept = np.maximum(1.0 - self.removal.h[mine][:, None] * length, LEAST)
         each = share / np.maximum(removed, 1e-300)
         away = (stretch * removed / (n or 1.0)) ** 2
         return np.stack([(share * stretch) @ (1.0 / kept), (each * away) @ length]), each @ np.log(kept)
-
-    def _leaving(self, removal: Removal, leaving: Array) -> Leaving:
-        """Return what leaves with each row, of which so much (n,) of an average row of this class."""
-        n, mine = self.stats.weight[self.c], self.mine
-        weight = np.maximum(n - leaving, 0.5)
-        weight[mine] = removal.rest[mine]
-        stretch, h = _but(1.0, mine, removal.stretch), _but(0.0, mine, removal.h)
-        return Leaving.of(stretch, self.lighter, h, leaving, leaving / (n or 1.0), weight)
 
 
 def _times(rows: Array, matrix: Array) -> Array:

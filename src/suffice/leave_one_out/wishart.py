@@ -20,15 +20,13 @@ from .._arrays import (
     Array,
     Codes,
     NDArray,
-    cholesky,
-    invert_triangular,
     np,
     row_chunks,
     rows_within,
 )
 from ..densities import Full, MultivariateT
 from ..stats import FullScatter, GaussianStats
-from .generalized_eigen import LEAST, LeftOut, OwnClass, Pencil, Removal, log_student
+from .generalized_eigen import LEAST, LeftOut, OwnClass, Pencil, Removal, log_student, whitened
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
@@ -122,8 +120,8 @@ class WishartClasses:
         removal = Removal.of(self.stats.weight, left)
         freedom = np.maximum([self.freedom - removal.usual], 1.0)
         every = OwnClass.of(strengths, removal, freedom, left.rows.shape[1])
-        pencils = [self._pencil(sphere, removal.usual) for sphere in spheres]
-        turns, log_det = np.stack([own.turn for own in pencils]), np.array([[own.log_det] for own in pencils])
+        pencils = [whitened(self._base(self.within, sphere, float(freedom[0]))) for sphere in spheres]
+        turns, log_det = np.stack([turn for turn, _ in pencils]), np.array([[own] for _, own in pencils])
         scores = np.empty((len(spheres), len(left.rows), len(strengths)))
         for c in np.unique(left.codes).tolist():
             rows = np.flatnonzero(left.codes == c)
@@ -223,8 +221,7 @@ class WishartClasses:
         finite = np.array([a for a in strengths if np.isfinite(a)])
         weight = np.maximum(self.stats.weight, 0.5)
         for sphere in spheres:
-            lower = cholesky(self._base(self.within, sphere, self.freedom), lower=True)
-            log_det, turn = 2.0 * float(np.log(np.diagonal(lower)).sum()), invert_triangular(lower)
+            turn, log_det = whitened(self._base(self.within, sphere, self.freedom))
             turned, means = rows @ turn.T, self.stats.mean @ turn.T
             scores, tied = np.empty((len(finite), len(rows), k)), np.empty((len(rows), k))
             values, vectors = np.linalg.eigh(turn @ self.stats.scatter.values @ turn.T)
@@ -260,20 +257,18 @@ class WishartClasses:
         base[:, index, index] += sphere * self.tau + JITTER
         return np.asarray(base)
 
-    def _pencil(self, sphere: float, lost: float) -> Pencil:
-        """Return the pencil at one γ, where ν has lost so much."""
-        freedom = max(self.freedom - lost, 1.0)
-        return Pencil.of(self.stats, self._base(self.within, sphere, freedom), sphere, freedom)
-
     def _at(
         self, removal: Removal, left: LeftOut, sphere: float, lost: float, finite: Array, endless: bool, balanced: bool
     ) -> tuple[Array, Array]:
         """Return F for the finite strengths (a, n, k) and for a = ∞ (n, k), at one γ, as if ν lost as much for all."""
-        n, k = len(left.rows), len(self.stats.weight)
-        scores, tied = np.empty((len(finite), n, k)), np.empty((n, k))
-        every = self._pencil(sphere, lost).reads(left, removal)
+        n, k, freedom = len(left.rows), len(self.stats.weight), max(self.freedom - lost, 1.0)
+        scores, tied = np.empty((len(finite), n, k)), np.full((n, k), np.nan)
+        every = Pencil.of(self.stats, self._base(self.within, sphere, freedom), sphere, freedom, left, removal)
         for c in range(k):
-            scores[:, :, c], tied[:, c] = every.scores_of(c, finite, endless, balanced)
+            if len(finite):
+                scores[:, :, c] = every.finite(c, finite, balanced)
+            if endless:
+                tied[:, c] = every.tied(c)
         return scores, tied
 
 
