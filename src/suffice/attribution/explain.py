@@ -104,7 +104,7 @@ def explain_block(density: object, rows: Any, orders: int | None, errors: bool) 
     if isinstance(density, Gaussian):
         if isinstance(density.covariance, Diagonal | Spherical):
             return Explanation(independent_terms(density, density.covariance, rows))
-        return _joint(density, rows, orders, errors)
+        return _of_gaussian(density, rows, orders, errors)
     return _game(density, rows, orders, errors)
 
 
@@ -116,7 +116,7 @@ def _centred(score: Array) -> Array:
     return score
 
 
-def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
+def _of_gaussian(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions of correlated columns, rows that miss the same cells together."""
     whole = len(density.used)
     if whole == rows.shape[1] and not np.isnan(rows).any():

@@ -69,18 +69,16 @@ def curve_of(
 ) -> Curve:
     """Return the learning curve of a model, or a note saying why there is none."""
     from ..questions.learning_curve import FOLDS, PARTS, learning_curve
-    from ..stats.rows import deal_groups
 
     found = Curve(Result(name))
     place = {label: i for i, label in enumerate(training.classes)}
-    groups = None if group is None else (group, deal_groups)
     try:
         ours = name not in PEER_TITLES
         found.result.columns, found.result.left_out = usable_columns(name, training) if ours else ([], [])
         fit = _fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
         judge = partial(_judged, fit, place, advance)
         found.curve = learning_curve(
-            training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=groups
+            training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=group
         )
     except ValueError as error:  # ours, or scikit-learn's on few rows
         found.notes.append(one_line(error))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, is_number, np
+from .._arrays import Array, Codes, is_number, np
 from .._derived import has_made
 from ..errors import SettingError, setting
 from ..fitted import Fitted
-from ..losses import LabelledRows, error_of_choice
+from ..losses import error_of_choice
 from ..schema import Kind, Level, Name
 from ..table.writing import NewColumn, make_table
 from .held_out import ColumnJudge
@@ -108,13 +108,25 @@ def is_known(fitted: Fitted) -> bool:
 
 def _importance(fitted: Fitted) -> Importance:
     judge = ColumnJudge.of(fitted)
-    by, names = judge.by, fitted.schema.names
-    whole = by.without(None)
-    mean, error, by_class = costs(judge.judged, whole, by.without, judge.missing)
-    loss, rows = float(judge.judged.mean(judge.judged.losses(whole))), round(float(judge.judged.copies.sum()))
-    group = judge.judged.group
-    groups = None if group is None else len(np.unique(group))
-    return Importance(names, mean, error, by_class, tuple(fitted.statistics.classes), loss, rows, by.how, groups)
+    judged, by = judge.judged, judge.by
+    whole = judged.losses(by.without(None))
+    cost = np.zeros((judge.missing.shape[1], len(whole)))
+    for j, empty in enumerate(judge.missing.T):
+        if not empty.all():
+            cost[j] = np.where(empty, 0.0, judged.losses(by.without(j)) - whole)  # a missing cell costs nothing
+    mean, error, rows = judged.mean(cost), judged.error(cost), float(judged.copies.sum())
+    costless = (cost == 0.0).all(axis=1)  # as of a column without a cell
+    return Importance(
+        columns=fitted.schema.names,
+        mean=mean,
+        standard_error=np.where(costless, error, error_of_choice(error, np.abs(mean), rows, BY_COLUMN)),
+        by_class=judged.by_class(cost),
+        classes=tuple(fitted.statistics.classes),
+        loss=float(judged.mean(whole)),
+        rows=round(rows),
+        judged_by=by.how,
+        groups=None if judged.group is None else len(np.unique(judged.group)),
+    )
 
 
 def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
@@ -127,43 +139,17 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
             f"{setting('within', within)} must be a number of nats from 0 on, by how much more the columns may lose "
             "than all do. Next: 0.01."
         )
-    judge = ColumnJudge.of(fitted)
+    judge, names = ColumnJudge.of(fitted), fitted.schema.names
+    judged = judge.judged
 
     def lost(columns: Sequence[int]) -> Array:
-        return judge.judged.losses(judge.by.log_posterior(sorted(columns)))
+        return judged.losses(judge.by.log_posterior(sorted(columns)))
 
-    names = fitted.schema.names
-    few = fewest(names, lambda columns: float(judge.judged.mean(lost(columns))), float(within))
-    if few and not is_better(judge.judged, lost(few), lost(())):
-        return []
-    return [names[j] for j in few]
-
-
-def costs(
-    judged: LabelledRows,
-    whole: Array,
-    without: Callable[[int], Array],
-    missing: NDArray[np.bool_],
-) -> tuple[Array, Array, Array]:
-    """Return mean costs (d,), their standard errors (d,) and means by class (k, d).
-
-    `whole` (n, k) are log posteriors by all columns, `without` those by all but one; a cell that is `missing` (n, d)
-    costs nothing.
-    """
-    base = judged.losses(whole)
-    cost = np.zeros((missing.shape[1], len(base)))
-    for j, empty in enumerate(missing.T):
-        if not empty.all():
-            cost[j] = np.where(empty, 0.0, judged.losses(without(j)) - base)
-    mean, error, rows = judged.mean(cost), judged.error(cost), float(judged.copies.sum())
-    costless = (cost == 0.0).all(axis=1)  # as of a column without a cell
-    return mean, np.where(costless, error, error_of_choice(error, np.abs(mean), rows, BY_COLUMN)), judged.by_class(cost)
-
-
-def is_better(judged: LabelledRows, less: Array, more: Array) -> bool:
-    """Return whether losses (n,) are less than others of the same rows, by more than a standard error of a choice."""
-    gain = judged.mean(more - less)
-    return bool(gain > error_of_choice(judged.error(more - less), gain, float(judged.copies.sum())))
+    few = fewest(names, lambda columns: float(judged.mean(lost(columns))), float(within))
+    gained = lost(()) - lost(few)
+    gain = judged.mean(gained)
+    better = gain > error_of_choice(judged.error(gained), gain, float(judged.copies.sum()))
+    return [names[j] for j in few] if better else []
 
 
 def fewest(names: Sequence[Name], loss: Callable[[tuple[int, ...]], float], within: float) -> list[int]:

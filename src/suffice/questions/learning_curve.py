@@ -45,8 +45,7 @@ def curve_of(
     known = batch if batch.is_labelled else batch.split()[0]
     judge = partial(_judged, begun, known)
     group = None if known.group is None else group_numbers(known.group)
-    groups_dealt = None if group is None else (group, deal_groups)
-    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=groups_dealt)
+    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=group)
 
 
 def _judged(begun: Fitted, batch: Batch, learn: Codes, rest: Codes) -> Array:
@@ -64,7 +63,6 @@ MISFIT = 0.2  # of a fall in loss, by which it may differ from the formula: most
 CURVES = 2000
 TELLING = 0.01  # nats: what is less hardly matters to anyone
 Judge = Callable[[Codes, Codes], Array]
-Groups = tuple[Codes, Callable[[Codes, Codes, int], Codes]]  # the number (n,) of each row's, and what deals whole ones
 
 
 class Projection(NamedTuple):
@@ -190,15 +188,15 @@ def learning_curve(
     *,
     draws: int = DRAWS,
     seed: int = 0,
-    groups: Groups | None = None,
+    groups: Codes | None = None,
 ) -> LearningCurve:
     """Return the curve of a model; `judge(learn, rest)` fits it to some rows and returns log posteriors of others.
 
     `codes` (n,) are class numbers, `weight` (n,) how much rows count in the losses. DataError where rows or those of a
-    class are too few. Rows of one of the `groups` are in one fold.
+    class are too few. Rows of one of the `groups`, by their numbers (n,), are in one fold.
     """
     check_rows(codes, classes)
-    different = FOLDS if groups is None else int(groups[0].max()) + 1
+    different = FOLDS if groups is None else int(groups.max()) + 1
     if different < FOLDS:
         raise DataError(
             f"A learning curve deals whole groups into {FOLDS} folds, and the rows are of {different} in all. Next: "
@@ -236,15 +234,14 @@ def check_rows(codes: Codes, classes: Sequence[Level]) -> None:
         )
 
 
-def deal(codes: Codes, rng: np.random.Generator, groups: Groups | None = None) -> tuple[Codes, Array]:
+def deal(codes: Codes, rng: np.random.Generator, groups: Codes | None = None) -> tuple[Codes, Array]:
     """Return the fold (n,) of each row, and its rank (n,) in [0, 1) among those of its class, both at random.
 
     Rows of a group are in one fold, and follow each other.
     """
     if groups is not None:
-        number, dealt = groups
-        shuffled = rng.permutation(int(number.max()) + 1)[number]
-        return dealt(shuffled, codes, FOLDS), shuffled / (float(shuffled.max()) + 1.0)
+        shuffled = rng.permutation(int(groups.max()) + 1)[groups]
+        return deal_groups(shuffled, codes, FOLDS), shuffled / (float(shuffled.max()) + 1.0)
     order = np.lexsort((rng.random(len(codes)), codes))
     held = np.bincount(codes)
     place = np.arange(len(codes)) - np.repeat(np.cumsum(held) - held, held)
