@@ -134,10 +134,10 @@ OWNERS: dict[str, set[str]] = {
     "dask": set(),  # the users' own collections, as are relations of DuckDB
     "distributed": {"engines/dask.py"},
     "pyspark": {"engines/spark.py"},
-    "duckdb": {"export/sql/parity.py"},
+    "duckdb": {"export/sql/query.py"},
     "sqlglot": {"export/sql/"},
     "onnx": {"export/onnx/"},
-    "onnxruntime": {"export/onnx/check.py"},
+    "onnxruntime": {"export/onnx/file.py"},
     "python_calamine": {"engines/workbooks.py"},
     # data frames come to us, and `table` meets them all the same way
     "pandas": set(),

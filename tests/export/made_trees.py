@@ -12,8 +12,8 @@ from fitted_models import case, mixed
 
 from suffice._arrays import Array, Codes
 from suffice.automatic.inputs import Inputs
+from suffice.export.lower import Lowering
 from suffice.export.program import Program
-from suffice.export.terms import Lowering
 from suffice.forest import ForestColumns, Trees, TreeScores, grow_label_trees
 
 CASE = "automatic: few"

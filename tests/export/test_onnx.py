@@ -22,8 +22,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscrimin
 from suffice.errors import ExportError, SettingError
 from suffice.export.lower import lower
 from suffice.export.onnx import graph
-from suffice.export.onnx.check import check, feeds
-from suffice.export.onnx.file import build
+from suffice.export.onnx.file import build, check, feeds
 from suffice.fitted import Fitted
 from suffice.table import read_table
 

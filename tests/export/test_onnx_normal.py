@@ -11,7 +11,7 @@ from onnx import helper
 from scipy import stats
 from scipy.special import gammaln
 
-from suffice.export.onnx import elimination
+from suffice.export.onnx import normal as onnx_normal
 from suffice.export.onnx.graph import FLOATS, Graph, Value
 from suffice.export.onnx.normal import normal
 from suffice.export.program import Dense, Factors, Independent, Normal
@@ -82,9 +82,9 @@ def test_any_pattern_of_missing_cells(
     d: int, shared: bool, df: str, chunk: int, wide: int, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Full covariances, one per component or one for all; in chunks of a single tile, all at once, in panels."""
-    monkeypatch.setattr(elimination, "CHUNK_CELLS", chunk)
-    monkeypatch.setattr(elimination, "WIDE", wide)
-    monkeypatch.setattr(elimination, "PANEL", 3)
+    monkeypatch.setattr(onnx_normal, "CHUNK_CELLS", chunk)
+    monkeypatch.setattr(onnx_normal, "WIDE", wide)
+    monkeypatch.setattr(onnx_normal, "PANEL", 3)
     m = 3
     sigma = covariances(rng, 1 if shared else m, d)
     free = {"gaussian": np.full(m, np.inf), "both": np.array([5.0, np.inf, 400.0])}

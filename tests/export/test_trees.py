@@ -15,14 +15,13 @@ from made_trees import Made, alone, chain, made, none, with_trees
 
 from suffice.densities import Product
 from suffice.errors import ExportError
+from suffice.export.lower import Lowering
 from suffice.export.onnx import graph
-from suffice.export.onnx.check import TOLERANCE, check, feeds
-from suffice.export.onnx.file import build
+from suffice.export.onnx.file import TOLERANCE, build, check, feeds
 from suffice.export.program import Code, Program, TreeSums
-from suffice.export.sql import trees as sql_trees
+from suffice.export.sql import terms as sql_trees
 from suffice.export.sql.query import write_query
-from suffice.export.sql.trees import MOST_VALUES
-from suffice.export.terms import Lowering
+from suffice.export.sql.terms import MOST_VALUES
 from suffice.forest import ForestDensity
 from suffice.forest.density import LeafTables
 from suffice.table import read_table

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from .._arrays import np
 from ..densities import MultivariateT
+from ..export.lower import Lowering, normal
 from ..export.program import Bin, Indicator, Interpolated, Normal, Projected, Scaled, TreeSums
-from ..export.terms import Lowering, normal
 from ..forest import ForestColumns, TreeScores
 from .columns import RAW, FrozenColumns, end_slopes
 from .table_rows import MISSING

@@ -9,7 +9,7 @@ from itertools import chain
 from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within
 from .._derived import derived
 from ..export import program
-from ..export.terms import Lowering
+from ..export.lower import Lowering
 from ..notes import Note
 from .columns import BinnedRows, FrozenColumns
 from .inputs import Inputs

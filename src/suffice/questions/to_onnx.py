@@ -9,9 +9,8 @@ from typing import Any
 from .._files import whole_file
 from ..errors import ExportError, SettingError
 from ..export.lower import lower
-from ..export.program import Program
 from ..fitted import Fitted
-from .trial_rows import Trial, on_trial
+from .trial_rows import on_trial
 
 DTYPES = ("float64", "float32")
 
@@ -22,7 +21,7 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
         raise SettingError.choice("dtype", dtype, DTYPES)
     program = lower(fitted)
     try:
-        from ..export.onnx.file import build
+        from ..export.onnx.file import build, check as check_file, feeds
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("onnx", "google"):
             raise
@@ -32,7 +31,8 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
     made = build(program, dtype)
     data = made.SerializeToString(deterministic=True)
     if check is not False and (check is not None or find_spec("onnxruntime") is not None):
-        _check(program, data, dtype, on_trial(fitted, check))
+        trial = on_trial(fitted, check)
+        check_file(data, feeds(program, trial.table, trial.order, dtype), dtype, trial.expected)
     if path is not None:
         try:
             with whole_file(path) as file:
@@ -42,10 +42,3 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
                 f"{str(path)!r} cannot be written: {error.strerror or error}. Next: choose another place or name."
             ) from error
     return made
-
-
-def _check(program: Program, data: bytes, dtype: str, trial: Trial) -> None:
-    """Raise ExportError where the file does not answer like the model."""
-    from ..export.onnx.check import check, feeds
-
-    check(data, feeds(program, trial.table, trial.order, dtype), dtype, trial.expected)

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from ..._arrays import Array, np
 from ..program import Dense, Factors, Independent, Mixture, Normal, Program, Projected
 from .cells import Cells
-from .language import number, switch, total, where_known
-from .stages import Stages
+from .language import Stages, number, switch, total, where_known
 
 WIDTH = 700  # columns that stages of several covariances may have: PostgreSQL ends at 1600, SQLite at 2000
 LARGE_DF = 1e3  # from here on log(1 + q / df) is taken so that no digits are lost
