@@ -76,8 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "leave_one_out": ROW_5 - {"released", "leave_one_out"},
     # row 6: what was learned, as one value
     "vocabulary": ROW_5,
-    "kept_rows": ROW_5 | {"vocabulary"},
-    "fitted": ROW_5 | {"vocabulary", "kept_rows"},
+    "fitted": ROW_5 | {"vocabulary"},
     # what leaves the house: statistics of which none is of few rows
     "disclosure": ROW_5,
     # row 7: an engine knows no distribution

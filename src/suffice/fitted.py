@@ -11,35 +11,37 @@ from typing import Any, ClassVar, Self, TypeVar
 from . import classify
 from ._arrays import Array, Codes, NDArray, np
 from ._arrays_api import fetch, is_device_array
-from ._derived import derived, share, shared, shared_with
+from ._derived import derived, has_made, memoize, share, shared
+from ._dialect import Dialect, trimmed
 from .attribution.explain import contributions
 from .densities import Full, Product, Rows
 from .errors import DataError, NegativeError, either, quoted, setting
-from .estimate import Block, Note, Settings, class_log_prior
+from .estimate import Block, Settings, WholeRows, class_log_prior
 from .estimate.families import GaussianFamily
 from .estimate.priors import frozen_priors, ordered_priors
 from .joint import JointModel
-from .kept_rows import KeptRows
 from .leave_one_out import Learned, leave_groups_out, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
+from .notes import Kind as NoteKind, Note
 from .released import Provenance
-from .schema import Schema
+from .schema import Kind, Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.by_class import Batch, Joined
+from .stats.dependent_rows import as_judged
 from .stats.rows import group_keys
 from .stats.statistic import AuxArrays
 from .table import Table, read_table
 from .table.devices import take_in
 from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
-from .vocabulary import UnseenLevel, warn_of_likes
+from .vocabulary import UnseenLevel, Weights, levels_of, table_notes, unseen_in, warn_of_likes
 
 T = TypeVar("T")
 NOTHING = ByClass((), np.zeros(0), ())
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(KeptRows):
+class Fitted:
     """A schema, its blocks of columns, the statistics of the rows learned, and the settings they are read with.
 
     `who` is the estimator's name, for messages; `priors` are as users state them; `chosen` what leave-one-out chose,
@@ -66,7 +68,7 @@ class Fitted(KeptRows):
     def with_statistics(self, statistics: ByClass, *, late: bool = False, **changed: Any) -> Self:
         """Return the value of other statistics; `changed` fields go with them, and what a fit noted goes.
 
-        `late`: `estimate_now` follows, and may find that something is left for it to make.
+        `late`: `train` follows, and may find that something is left for it to make.
         """
         check_total(statistics.weight)
         past = replace(changed.pop("past", self.past), notes=())
@@ -94,8 +96,7 @@ class Fitted(KeptRows):
 
     def memoize(self, make: Callable[[Self], T], whatever_priors: bool = False) -> T:
         """Return make(self), computed once; `whatever_priors`: once for all class priors."""
-        known: dict[object, T] = (shared_with(self) if whatever_priors else vars(self)).setdefault("_made", {})
-        return known[make] if make in known else known.setdefault(make, make(self))
+        return memoize(self, make, whatever_priors)
 
     @derived
     def _told(self) -> object:
@@ -140,11 +141,22 @@ class Fitted(KeptRows):
             notes += repairs
         return Product(tuple(densities)), tuple(notes)
 
-    @derived
+    def train(self) -> None:
+        """Make and keep what a fit makes at once, which after an edit the first question does: the joint model.
+
+        What cannot be estimated is said here.
+        """
+        memoize(self, joint_model)
+
+    @property
     def joint(self) -> JointModel:
         """The joint model p(x, y), estimated from the statistics, under the priors."""
-        density, _ = self.estimated
-        return self._joint_of(density)
+        return memoize(self, joint_model)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether what answers are read off was made already, by `train` or by a question."""
+        return has_made(self, Fitted.estimated.make)
 
     def _joint_of(self, density: Product) -> JointModel:
         return JointModel(self.statistics.classes, self.log_prior, density)
@@ -166,13 +178,58 @@ class Fitted(KeptRows):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        estimated = self.told_of_empty(self.estimated[1])
-        return (*released, *self.past.notes, *self.alike_notes, *self.kept_notes, *estimated)
+        aside = (*released, *self.past.notes, *self._table_notes)
+        names = tuple(self.schema.names[p] for p in self.empty_columns)
+        if not names:
+            return (*aside, *self.estimated[1])
+        verbs = either("partial_fit, merge", "suffice update, merge")
+        why = f"no row has a value there so far, and rows that have one may join ({verbs})"
+        others = (own for own in self.estimated[1] if not own.columns or not set(names).issuperset(own.columns))
+        return (*aside, Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT), *others)
 
     @derived
     def labels(self) -> NDArray[np.generic]:
         """The class labels in the order of every result's columns (k,)."""
         return label_array(self.statistics.classes, self.past.object_labels)
+
+    # --- levels and columns -------------------------------------------------------------------------------------------
+
+    @shared
+    def known_levels(self) -> dict[int, Weights]:
+        """The levels that each column is known to have, with what they weigh, by the position of the column."""
+        pairs = zip(self.blocks, self.statistics.blocks, strict=False)
+        return {block.positions[j]: levels for block, stats in pairs for j, levels in stats.level_weights().items()}
+
+    @shared
+    def _table_notes(self) -> tuple[Note, ...]:
+        read = self.schema, [own.positions for own in self.blocks], self.known_levels, self.statistics
+        return tuple(table_notes(*read, copies=self.copies_leave_together, subjects=self.past.released is None))
+
+    @shared
+    def empty_columns(self) -> tuple[int, ...]:
+        """The positions of the columns in which no row has a value."""
+        found = set[int]()
+        for block, stats in zip(self.blocks, self.statistics.blocks, strict=False):
+            found |= {block.positions[j] for j in np.flatnonzero(~stats.column_weight().any(axis=0)).tolist()}
+        return tuple(sorted(found))
+
+    def unseen(self, rows: Rows) -> list[UnseenLevel]:
+        """Return the levels of encoded rows that were never seen, by column, the commonest of each column first."""
+        held = levels_of(rows, [own.positions for own in self.blocks])
+        return unseen_in(held, self.schema, self.known_levels) if held else []
+
+    @property
+    def dialect(self) -> Dialect:
+        """How files of rows like those learned are written.
+
+        Where nobody knows whether spaces around texts were taken away, they are if what was learned knows none.
+        """
+        own = self.past.dialect or Dialect()
+        if own.trimmed is not None:
+            return own
+        known = (level for levels in self.known_levels.values() for level in levels)
+        texts = (text for text in (*self.schema.names, *self.statistics.classes, *known) if isinstance(text, str))
+        return replace(own, trimmed=all(trimmed(text) == text for text in texts))
 
     # --- from a table to rows of this model --------------------------------------------------------------------------
 
@@ -215,27 +272,21 @@ class Fitted(KeptRows):
     def encode(self, table: Table, order: Sequence[int]) -> Rows:
         """Return the rows of each block; column p of the model stands at order[p] of the table."""
         try:
-            if isinstance(order, range):  # the columns stand where they did: there may be very many
-                rows = [block.family.encode(table, block.positions) for block in self.blocks]
-            else:
-                rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in self.blocks]
+            same = isinstance(order, range)  # the columns stand where they did: there may be very many
+            places = [own.positions if same else [order[p] for p in own.positions] for own in self.blocks]
+            rows = [block.family.encode(table, own) for block, own in zip(self.blocks, places, strict=True)]
         except NegativeError as error:
             raise error.named(self.who) from None
-        self._check_missing(rows)
+        if self.settings.missing == "error" and not is_device_array(rows[0]):  # arrays that stay elsewhere are complete
+            pairs = zip(self.blocks[0].positions, np.isnan(rows[0]).any(axis=0).tolist(), strict=True)
+            names = [self.schema.names[p] for p, misses in pairs if misses]
+            if names:
+                raise DataError(
+                    f"{either('Input X contains NaN: cells', 'Cells')} are missing in {quoted(names)}, and "
+                    f"{either(setting('missing', 'error') + ' forbids', 'the model was made to refuse')} that. Next: "
+                    f"fill them in, or {either('use ' + setting('missing', 'em'), 'fit another model')}."
+                )
         return rows
-
-    def _check_missing(self, rows: Rows) -> None:
-        """Raise DataError where the model was told not to accept missing cells."""
-        if self.settings.missing != "error" or is_device_array(rows[0]):  # arrays that stay elsewhere are complete
-            return
-        empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0))
-        if len(empty):
-            names = [self.schema.names[self.blocks[0].positions[int(j)]] for j in empty]
-            raise DataError(
-                f"{either('Input X contains NaN: cells', 'Cells')} are missing in {quoted(names)}, and "
-                f"{either(setting('missing', 'error') + ' forbids', 'the model was made to refuse')} that. Next: fill "
-                f"them in, or {either('use ' + setting('missing', 'em'), 'fit another model')}."
-            )
 
     def recoded(self, rows: Rows) -> Rows:
         """Return encoded rows in the categories of the statistics."""
@@ -282,6 +333,17 @@ class Fitted(KeptRows):
         sample = self.sample_of(batch, keep_rows)
         return ByClass(batch.classes, batch.class_weight, found, len(batch.codes), sample, batch.heaviest)
 
+    def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
+        """Return by block which columns, at these places of a table, have levels whether rows have them or not."""
+        stated = [schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]
+        return [[stated[p] or getattr(own.family, "counted", False) for p in own.positions] for own in self.blocks]
+
+    def check_whole(self, rows: Rows) -> None:
+        """Raise DataError where rows to be learned miss cells, and Ledoit-Wolf shrinkage needs them whole."""
+        for block, part in zip(self.blocks, rows, strict=False):
+            if _by_whole_rows(block, self.settings) and not is_device_array(part) and np.isnan(part).any():
+                raise DataError.not_whole()
+
     @derived
     def learned(self) -> Learned:
         """What leaving a row out begins with; DataError where rows cannot leave."""
@@ -296,10 +358,41 @@ class Fitted(KeptRows):
         told, statistics = [self.block_settings(block) for block in blocks], replace(self.statistics, blocks=stats)
         return Learned(blocks, told, statistics, lambda weight: class_log_prior(weight, priors))
 
+    # --- the rows kept ------------------------------------------------------------------------------------------------
+
+    @derived
+    def reservoir(self) -> Reservoir:
+        """The rows kept, copies of a row as one row of their weight; DataError where there are none."""
+        if self.statistics.sample is None:
+            raise DataError.without_rows("This model keeps no rows to judge itself by", self.past.released is not None)
+        return as_judged(self.statistics.sample)
+
+    @property
+    def copies_leave_together(self) -> bool:
+        """Whether equal rows are copies of one row, which leave together."""
+        return self.statistics.sample is not None and self.reservoir is not self.statistics.sample
+
+    def sampled_rows(self) -> Rows:
+        """Return the rows kept, one part for each block."""
+        return self.reservoir.rows
+
+    def whole_rows(self, block: Block) -> WholeRows | None:
+        """Return the rows kept by which Ledoit-Wolf shrinks a block; None where it does not, or none are kept."""
+        sample = self.statistics.sample
+        if sample is None or not _by_whole_rows(block, self.settings):
+            return None
+        rows = np.asarray(sample.rows[self.blocks.index(block)], dtype=np.float64)
+        return WholeRows(rows, sample.codes, sample.weight)
+
+    chosen_by_sample = False  # whether the rows kept chose settings, which they judge too mildly then
+    keeps_unlabelled = False  # whether rows without a label are kept as rows, where in other models they join by EM
+
+    def unlabelled_of(self, batch: Batch) -> Reservoir | None:
+        """Return the rows of a batch, none of which has a label, that are kept as rows; None for none."""
+        return None
+
     # --- answers -----------------------------------------------------------------------------------------------------
-    #
-    # What follows, to the end, other kinds of models give in their own way: `automatic.pooled`, `learning.mixture`,
-    # `drop_in`. What is said to be None or empty here is what a model answers that has no way of its own.
+    # What follows, to the end, other kinds of models give in their own way, or are None or empty as here.
 
     def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
         """Return log p(class | row), (n, k) in nats; under other priors if given; see `classify` for `leading`."""
@@ -407,10 +500,6 @@ class Fitted(KeptRows):
         kept = batch.rows, batch.codes, batch.classes, batch.weight
         return Reservoir.summarize(*kept, bound, batch.group) if bound else None
 
-    def estimate_now(self) -> None:
-        """Make what a fit makes at once, so that it says what cannot be estimated: the joint model."""
-        _ = self.joint
-
     def join(self, batch: Batch) -> Joined | None:
         """Return the statistics of all rows of a batch, some without a label, by an EM of its own.
 
@@ -441,3 +530,13 @@ class Fitted(KeptRows):
         None where blocks go one by one.
         """
         return None
+
+
+def _by_whole_rows(block: Block, settings: Settings) -> bool:
+    full = isinstance(block.family, GaussianFamily) and block.family.structure is Full
+    return full and settings.shrinkage.rule == "ledoit-wolf"
+
+
+def joint_model(value: Fitted) -> JointModel:
+    """Return the joint model p(x, y) of a value, under its priors."""
+    return value._joint_of(value.estimated[0])

@@ -1,4 +1,4 @@
-"""Levels and classes of a model, and near misses that differ by case or spaces.
+"""What is to be said of a table: levels and classes that differ by case or spaces, levels never seen, rows that repeat.
 
 All of it is read off statistics, so that it does not matter in what way or by what engine rows were learned.
 """
@@ -6,21 +6,18 @@ All of it is read off statistics, so that it does not matter in what way or by w
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ._arrays import Codes, np
-from ._derived import shared
-from ._dialect import Dialect, skeleton, trimmed
+from ._dialect import skeleton
 from .densities import Rows
 from .errors import UnseenLevelWarning, either, quoted
-from .estimate import Block
 from .notes import Kind as NoteKind, Note
-from .released import Provenance
 from .schema import Kind, Level, Name, Schema
-from .stats import ByClass
+from .stats import ByClass, Reservoir
 from .stats.counts import CodedColumns
+from .stats.dependent_rows import Cells, name_subjects
 
 MOST_NAMED = 3  # levels of a column that a sentence names
 MOST_KNOWN = 6
@@ -42,94 +39,31 @@ class UnseenLevel(NamedTuple):
     like: tuple[Level, ...]
 
 
-class Vocabulary:
-    """The part of what was learned (`Fitted`) that tells of levels and classes."""
+def levels_of(rows: Rows, blocks: Sequence[Sequence[int]]) -> dict[int, tuple[Sequence[Level], Codes]]:
+    """Return the levels and the codes (n,) of columns as they are encoded, by position.
 
-    schema: Schema
-    blocks: tuple[Block, ...]
-    statistics: ByClass
-    past: Provenance
+    `blocks` are the positions of the columns of each part of the rows.
+    """
+    found: dict[int, tuple[Sequence[Level], Codes]] = {}
+    for positions, part in zip(blocks, rows, strict=False):
+        coded = getattr(part, "coded", part)  # of rows of numbers and levels
+        if isinstance(coded, CodedColumns):
+            own = positions[len(positions) - len(coded.levels) :]
+            found |= dict(zip(own, zip(coded.levels, coded.codes, strict=True), strict=True))
+    return found
 
-    @shared
-    def known_levels(self) -> dict[int, Weights]:
-        """The levels that each column is known to have, with what they weigh, by the position of the column."""
-        pairs = zip(self.blocks, self.statistics.blocks, strict=False)
-        return {block.positions[j]: levels for block, stats in pairs for j, levels in stats.level_weights().items()}
 
-    @shared
-    def alike_notes(self) -> tuple[Note, ...]:
-        """A note for the classes, and one for each column, of which some differ by case or spaces only."""
-        classes = dict(zip(self.statistics.classes, self.statistics.weight.tolist(), strict=True))
-        counted = self.statistics.total == self.statistics.rows
-        why = "they differ by case or spaces only; if they are one, "
-        found = []
-        told = _groups(classes, counted)
-        if told:
-            what = f"took as different classes {told}"
-            found.append(Note(what, why + "rename-class (rename_classes) makes them one", kind=NoteKind.ALIKE))
-        for position, levels in sorted(self.known_levels.items()):
-            told = _groups(levels, counted)
-            if told:
-                what, columns = f"took as different levels {told}", (self.schema.names[position],)
-                found.append(Note(what, why + "write them alike in the table", None, columns, kind=NoteKind.ALIKE))
-        return tuple(found)
-
-    @shared
-    def empty_columns(self) -> tuple[int, ...]:
-        """The positions of the columns in which no row has a value."""
-        found = set[int]()
-        for block, stats in zip(self.blocks, self.statistics.blocks, strict=False):
-            found |= {block.positions[j] for j in np.flatnonzero(~stats.column_weight().any(axis=0)).tolist()}
-        return tuple(sorted(found))
-
-    def told_of_empty(self, notes: Iterable[Note]) -> tuple[Note, ...]:
-        """Return a note that names these columns, if there are any, and the notes that concern others."""
-        names = tuple(self.schema.names[p] for p in self.empty_columns)
-        if not names:
-            return tuple(notes)
-        verbs = either("partial_fit, merge", "suffice update, merge")
-        why = f"no row has a value there so far, and rows that have one may join ({verbs})"
-        others = (own for own in notes if not own.columns or not set(names).issuperset(own.columns))
-        return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT), *others)
-
-    def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
-        """Return by block which columns, at these places of a table, have levels whether rows have them or not."""
-        stated = [schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]
-        return [[stated[p] or getattr(own.family, "counted", False) for p in own.positions] for own in self.blocks]
-
-    def unseen(self, rows: Rows) -> list[UnseenLevel]:
-        """Return the levels of encoded rows that were never seen, by column, the commonest of each column first."""
-        found = []
-        for position, (levels, codes) in sorted(self._levels_of(rows).items()):
-            known = self.known_levels.get(position)
-            if known is not None and not all(level in known for level in levels):
-                held = np.bincount(codes[codes >= 0], minlength=len(levels)).tolist()
-                there = {level: count for level, count in zip(levels, held, strict=True) if count}
-                found += _unseen(self.schema.names[position], there, known)
-        return found
-
-    def _levels_of(self, rows: Rows) -> dict[int, tuple[Sequence[Level], Codes]]:
-        """Return the levels and the codes (n,) of columns as they are encoded, by the position of the column."""
-        found: dict[int, tuple[Sequence[Level], Codes]] = {}
-        for block, part in zip(self.blocks, rows, strict=False):
-            coded = getattr(part, "coded", part)  # of rows of numbers and levels
-            if isinstance(coded, CodedColumns):
-                positions = block.positions[len(block.positions) - len(coded.levels) :]
-                found |= dict(zip(positions, zip(coded.levels, coded.codes, strict=True), strict=True))
-        return found
-
-    @property
-    def dialect(self) -> Dialect:
-        """How files of rows like those learned are written.
-
-        Where nobody knows whether spaces around texts were taken away, they are if what was learned knows none.
-        """
-        own = self.past.dialect or Dialect()
-        if own.trimmed is not None:
-            return own
-        known = (level for levels in self.known_levels.values() for level in levels)
-        texts = (text for text in (*self.schema.names, *self.statistics.classes, *known) if isinstance(text, str))
-        return replace(own, trimmed=all(trimmed(text) == text for text in texts))
+def unseen_in(
+    held: Mapping[int, tuple[Sequence[Level], Codes]], schema: Schema, known: Mapping[int, Weights]
+) -> list[UnseenLevel]:
+    """Return the levels held that are not among those known, both by position: by column, the commonest first."""
+    found = []
+    for position, (levels, codes) in sorted(held.items()):
+        if position in known and not all(level in known[position] for level in levels):
+            often = np.bincount(codes[codes >= 0], minlength=len(levels)).tolist()
+            there = {level: count for level, count in zip(levels, often, strict=True) if count}
+            found += _unseen(schema.names[position], there, known[position])
+    return found
 
 
 def _unseen(column: Name, held: Mapping[Level, int], known: Weights) -> list[UnseenLevel]:
@@ -162,7 +96,7 @@ def united(found: Iterable[UnseenLevel]) -> list[UnseenLevel]:
 
 def warn_of_likes(found: Sequence[UnseenLevel]) -> None:
     """Warn of levels that differ from known ones by case or spaces only."""
-    for told in sentences([own for own in found if own.like]):
+    for told in sentences([own for own in found if own.like]) if found else ():
         warnings.warn(told, UnseenLevelWarning, stacklevel=3)
 
 
@@ -209,3 +143,72 @@ def _groups(weights: Weights, counted: bool) -> str:
     unit = _rows if counted else "weight {:,.6g}".format
     told = [" and ".join(f"{level!r} ({unit(weights[level])})" for level in group) for group in groups[:MOST_NAMED]]
     return ", ".join(told) + (f" and {len(groups) - MOST_NAMED:,} more" if len(groups) > MOST_NAMED else "")
+
+
+def table_notes(
+    schema: Schema,
+    blocks: Sequence[Sequence[int]],
+    known: Mapping[int, Weights],
+    statistics: ByClass,
+    *,
+    copies: bool,
+    subjects: bool,
+) -> Iterator[Note]:
+    """Yield what is to be said of levels that are alike and, where rows are kept, of `copies` and of `subjects`.
+
+    `blocks` are the positions of the columns of each part of the rows, `known` the levels by position.
+    """
+    yield from _alike_notes(schema, known, statistics)
+    if statistics.sample is not None and copies:
+        yield _copy_note(statistics.sample)
+    if statistics.sample is not None and subjects:
+        yield from _subject_notes(schema, blocks, statistics.sample)
+
+
+def _alike_notes(schema: Schema, known: Mapping[int, Weights], statistics: ByClass) -> Iterator[Note]:
+    """Yield a note for the classes, and one for each column, of which some differ by case or spaces only."""
+    classes = dict(zip(statistics.classes, statistics.weight.tolist(), strict=True))
+    counted = statistics.total == statistics.rows
+    why = "they differ by case or spaces only; if they are one, "
+    told = _groups(classes, counted)
+    if told:
+        what = f"took as different classes {told}"
+        yield Note(what, why + "rename-class (rename_classes) makes them one", kind=NoteKind.ALIKE)
+    for position, levels in sorted(known.items()):
+        told = _groups(levels, counted)
+        if told:
+            what, columns = f"took as different levels {told}", (schema.names[position],)
+            yield Note(what, why + "write them alike in the table", None, columns, kind=NoteKind.ALIKE)
+
+
+def _copy_note(sample: Reservoir) -> Note:
+    """Return a note that says how many of the rows kept are copies."""
+    kept, distinct = round(float(sample.copies.sum())), len(sample.codes)
+    what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
+    why = "they are equal in every cell and in class, far more often than columns of few values explain"
+    return Note(what, why, kind=NoteKind.COPIED)
+
+
+def _subject_notes(schema: Schema, blocks: Sequence[Sequence[int]], sample: Reservoir) -> tuple[Note, ...]:
+    """Return a note of the columns that seem to name what rows kept belong to, where no groups were given."""
+    if sample.group is not None:
+        return ()
+    cells = dict[int, Cells]()
+    for positions, part in zip(blocks, sample.rows, strict=False):
+        if isinstance(part, CodedColumns):
+            own = [Cells.of_levels(*told) for told in zip(part.codes, part.levels, strict=True)]
+        elif isinstance(part, np.ndarray):
+            own = [Cells(column, False) for column in part.T]
+        else:
+            continue  # counts of words
+        cells |= zip(positions, own, strict=True)
+    places = sorted(cells)
+    may = [i for i, p in enumerate(places) if schema.columns[p].kind is not Kind.BOOLEAN]
+    found = name_subjects([cells[p] for p in places], may)
+    if not found:
+        return ()
+    names = tuple(schema.names[places[i]] for i in found)
+    why = "rows of one value are as alike as those of one subject; if a column names what rows belong to, fit with "
+    why += either("groups=", "--groups COLUMN")
+    why += ", so that they leave together, and nothing is learned from its values"
+    return (Note("held out rows one by one", why, columns=names, kind=NoteKind.SUBJECTS),)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from suffice import GenerativeClassifier
+from suffice._derived import Lazy, PartlyLazy
 from suffice.automatic import statistics as of_statistics
-from suffice.automatic.lazy import Lazy, PartlyLazy
 from suffice.automatic.statistics import MemberRows, MemberStats
 from suffice.automatic.table_rows import TableRows
 from suffice.stats.counts import CodedColumns

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
+from .._derived import Lazy
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..kernels.columns import Knots, normal_scores
 from ..schema import Level
@@ -20,7 +21,6 @@ from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
 from .knots import NONE, NumberKnots, Projection, Splines, leading
-from .lazy import Lazy
 from .table_rows import MISSING, Hidden, Index, MixedRows
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column

@@ -190,7 +190,7 @@ class ForestFitted(HeldFitted):
         """The joint density, asked as any other is."""
         return self._joint_alone.with_priors(self.priors)
 
-    def estimate_now(self) -> None:
+    def train(self) -> None:
         """Grow the trees; the density is made of their leaves when it is first asked for."""
         self.frozen_statistics.settle()
 

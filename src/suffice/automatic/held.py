@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from .._arrays import Array, Codes, np
-from .._derived import shared
+from .._derived import has_made, shared
 from ..densities import Density, Rows
 from ..errors import MergeError, either
 from ..estimate import FAMILIES, Family, Settings
@@ -147,6 +147,10 @@ class HeldFitted(Fitted):
         units = units_of(self.statistics, block)
         columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True, units=units)
         return block.frozen(columns, late=True)
+
+    @property
+    def is_trained(self) -> bool:
+        return super().is_trained or has_made(self, HeldFitted.frozen_statistics.make)
 
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's as rows of its sample where both have frozen their columns apart."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from .._arrays import Array, Codes, np
-from .._derived import shared, shared_with
+from .._derived import has_made, shared, shared_with
 from ..densities import Product, Rows
 from ..disclosure import Given, MinCount, release_categories
 from ..errors import DataError
@@ -35,15 +35,14 @@ from .statistics import MemberRows, MemberStats
 from .train import (
     check_judges,
     check_memory,
-    choose_by_rows,
     few_to_judge,
     joint_by_rows,
     level_counts,
     rows_of_sample,
     table_rows,
+    train,
 )
 
-RECALLED = "recalled"  # under which a choice from a file is remembered
 SAMPLED = "learned the members from the rows kept, not from all"
 
 
@@ -83,25 +82,25 @@ class PooledFitted(HeldFitted):
             raise DataError("This model holds no rows to choose its members by, and no choice. Next: fit it again.")
         return self.choice
 
-    @shared
+    def train(self) -> None:
+        """Choose the members and keep them, as after an edit the first question does; trees left by then are grown.
+
+        The joint model is made when it is first asked for.
+        """
+        self.memoize(pool_of, whatever_priors=True)
+        self.frozen_statistics.settle()
+
+    @property
     def pool(self) -> StackedEnsemble:
         """The members and their stack."""
-        statistics, pieces = self.statistics, self.frozen_statistics
-        if self.holds_no_rows:
-            counts = level_counts(statistics, pieces.columns)
-            return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
-        kept = self._kept
-        if kept is not None:
-            with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
-                return kept.automatic(statistics, pieces)
-        return choose_by_rows(statistics, pieces, wanted=self.settings.members)
+        return self.memoize(pool_of, whatever_priors=True)
 
     # --- what rows chose, kept in a file ------------------------------------------------------------------------------
 
     @property
     def chosen_by_rows(self) -> AuxArrays | None:  # type: ignore[override]
         """The choice of members and of the joint model where it is made: after an edit, once it is asked for."""
-        if self.holds_no_rows or ("pool" not in shared_with(self) and self._kept is None):
+        if self.holds_no_rows or (self._kept is None and not has_made(self, pool_of)):
             return None
         if self.reservoir.group is not None:  # models of folds would have to be kept as well
             return None
@@ -111,15 +110,10 @@ class PooledFitted(HeldFitted):
             return KeptChoice.of(self.pool, self.statistics, gaussian, gain).arrays()
         return None
 
-    @shared
+    @property
     def _kept(self) -> KeptChoice | None:
-        """The choice that was recalled, None where it cannot be used."""
-        recalled = shared_with(self).get(RECALLED)
-        if recalled is None or self.holds_no_rows:
-            return None
-        with contextlib.suppress(Exception):  # as above
-            return KeptChoice.from_arrays(*recalled)
-        return None
+        """The choice that a file recalls, None where there is none that can be used."""
+        return shared_with(self).get(KeptChoice)
 
     def saved_choices(self) -> dict[str, object]:
         """Return the choice that stands where there are no rows."""
@@ -130,11 +124,13 @@ class PooledFitted(HeldFitted):
         if set(saved) != ({"choice"} if self.holds_no_rows else set()):
             raise ValueError("the choice of members")
         if not self.holds_no_rows:
-            shared_with(self)[RECALLED] = by_rows
+            if by_rows is not None:
+                with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
+                    shared_with(self)[KeptChoice] = KeptChoice.from_arrays(*by_rows)
             return self
         plain = cast("dict[str, Any]", saved["choice"])
         found = replace(self, choice=Choice.of_plain(plain))
-        _ = found.pool  # whose members must bind to the statistics
+        found.memoize(pool_of, whatever_priors=True)  # whose members must bind to the statistics
         return found
 
     # --- the joint model beside the pool -----------------------------------------------------------------------------
@@ -344,11 +340,6 @@ class PooledFitted(HeldFitted):
 
     # --- edits -------------------------------------------------------------------------------------------------------
 
-    def estimate_now(self) -> None:
-        """Choose the members; the joint model is made when it is first asked for."""
-        _ = self.pool
-        self.frozen_statistics.settle()
-
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's members as rows of its sample where both have frozen their columns apart."""
         own, other = super().before_merge(other)
@@ -384,7 +375,7 @@ class PooledFitted(HeldFitted):
         columns = None if like is None else like.frozen_statistics.columns
         stats, exact = released_members(rows, levels, weight, least, given, columns)
         if like is None:
-            pool = choose_by_rows(statistics, exact, parts=False)
+            pool = train(statistics, exact, parts=False)
             joint = joint_by_rows(statistics, exact) if shift else None
             unit = self.reservoir.rows_per_weight
             choice = Choice.of(pool, statistics.classes, None if joint is None else joint[0], unit)
@@ -397,3 +388,15 @@ class PooledFitted(HeldFitted):
         )
         found = replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told, unlabelled=None)
         return self.with_statistics(found, choice=choice), [(self.blocks[-1], given)]
+
+
+def pool_of(value: PooledFitted) -> StackedEnsemble:
+    """Return the members and their stack, as they were chosen before or as the rows kept choose them now."""
+    statistics, pieces = value.statistics, value.frozen_statistics
+    if value.holds_no_rows:
+        counts = level_counts(statistics, pieces.columns)
+        return value._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
+    if value._kept is not None:
+        with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
+            return value._kept.automatic(statistics, pieces)
+    return train(statistics, pieces, wanted=value.settings.members)

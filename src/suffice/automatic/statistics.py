@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, np, row_chunks
+from .._derived import Lazy, PartlyLazy
 from .._memory import check_bytes
 from ..errors import MergeError, NotLearnedError, either, setting
 from ..forest import FrozenForest
@@ -29,7 +30,6 @@ from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
 from .budget import most_weighted
 from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
-from .lazy import Lazy, PartlyLazy
 from .member import Counts, Part, TrainingStats
 from .members import PARTS
 from .members.gaussian import GaussianPart

@@ -61,9 +61,7 @@ class Judging(NamedTuple):
     unlabelled: Unlabelled | None
 
 
-def choose_by_rows(
-    statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all"
-) -> StackedEnsemble:
+def train(statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all") -> StackedEnsemble:
     """Return the automatic classifier of these statistics, judged on the rows that are kept."""
     sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
     return choose(sample, pieces, categories, weight, parts, wanted, unlabelled)

@@ -345,7 +345,7 @@ def sole_writer(path: Path) -> Iterator[None]:
 def save_model(estimator: GenerativeEstimator, path: Path, force: bool = False) -> None:
     """Write a model that can be estimated; one that cannot raises its error here, and the old file stays."""
     _ = estimator.model_
-    estimator._fitted.estimate_now()  # what else rows decide, so that it is kept in the file
+    estimator._fitted.train()  # what else rows decide, so that it is kept in the file
     try:
         estimator._save(path, over_anything=force)
     except OSError as error:

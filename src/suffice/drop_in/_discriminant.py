@@ -10,7 +10,7 @@ from ..densities import Full, Gaussian, Product, Rows
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
-from ..estimators._constraints import ROWS, Constraints, OneOf
+from ..estimators._state import ROWS, Constraints, OneOf
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Note

@@ -19,7 +19,7 @@ from ..estimate import FAMILIES, Block, Settings
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ._constraints import MEMBERS, ROWS_OR_NONE, Constraints
+from ._state import MEMBERS, ROWS_OR_NONE, Constraints
 from .base import GenerativeEstimator
 
 FEWEST_KEPT, MOST_KEPT = 2000, 20_000  # rows, where users do not say

@@ -17,7 +17,7 @@ from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..questions.linear import covariances, gaussian_of, linear, middle, prior_of
 from ..schema import Schema
-from ._constraints import COVARIANCE, DIVISOR, MISSING, PRIOR, SHRINKAGE_OR_LOO, Constraints
+from ._state import COVARIANCE, DIVISOR, MISSING, PRIOR, SHRINKAGE_OR_LOO, Constraints
 from .base import GenerativeEstimator
 
 

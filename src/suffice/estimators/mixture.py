@@ -17,7 +17,7 @@ from ..estimate.mixture import MixtureFamily
 from ..learning.mixture import Components, MixtureFitted
 from ..schema import Schema
 from ..stats import MixtureStats
-from ._constraints import COMPONENTS, COUNT, COVARIANCE, DIVISOR, MISSING, SHRINKAGE, TOLERANCE, Constraints, OneOf
+from ._state import COMPONENTS, COUNT, COVARIANCE, DIVISOR, MISSING, SHRINKAGE, TOLERANCE, Constraints, OneOf
 from .base import GenerativeEstimator
 
 

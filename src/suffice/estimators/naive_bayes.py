@@ -14,7 +14,7 @@ from ..estimate.families import GaussianFamily, as_family, lacking
 from ..estimate.predictive import matrices
 from ..questions.linear import gaussian_of, prior_of
 from ..schema import Kind, Level, Name, Schema
-from ._constraints import DIVISOR, PRIOR, SMOOTHING, Constraints
+from ._state import DIVISOR, PRIOR, SMOOTHING, Constraints
 from .base import GenerativeEstimator
 
 AUTOMATIC = {

@@ -20,8 +20,7 @@ from ..schema import Schema
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, Statistic
 from ..stats.counts import CodedColumns
 from ..stats.statistic import AuxArrays, Plain
-from .choice_file import Written
-from .model_file import check_whole, fingerprint, read_model
+from .model_file import Written, check_whole, fingerprint, read_model
 from .settings import PIECES, describe, state_of, unplain
 
 

@@ -7,10 +7,16 @@ memory.
 `model.json` lists the SHA-256 of every array, and `model.sha256` holds that of `model.json`, so that no byte of a file
 can change unnoticed. That finds damage and careless edits. It stops no forger, who can compute the sums again: what a
 file says is believed only as far as it was written by someone you trust, however well its parts fit together.
+
+What rows chose stands beside the model, and saves time: answers do not depend on it. `choice.json` names the
+`model.json` that it is of by its digest, and so the settings and every array of statistics; it lists the digests of its
+own arrays, `choice_NAME.npy`, and `choice.sha256` holds that of `choice.json`. Where any of this is missing or does not
+fit, there is no choice, and the rows are asked again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -21,7 +27,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .._arrays import Array, np
 from .._files import whole_file
@@ -41,11 +47,10 @@ from ..stats import (
 )
 from ..stats._checks import amounts, at_most, grouped, levels as levels_of
 from ..stats.reservoir import NAMELESS
-from ..stats.statistic import Plain
+from ..stats.statistic import Fields, Plain
 from ..table import CONTAINERS
 from .archive import Archive, DamagedArchive, open_archive
-from .choice_file import Written, belongs_to_choice, choice_parts, read_choice
-from .npy import as_npy, read_npy
+from .npy import READABLE, as_npy, read_npy
 
 FORMAT = "suffice-model"
 # From 2 on a file has a model.sha256, and holds nothing that saving it again would not write; from 3 on it may hold
@@ -53,7 +58,12 @@ FORMAT = "suffice-model"
 FORMAT_VERSION = 3
 MAX_JSON = 256 << 20
 MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are numbers in floating point
+CHOICE, CHOICE_SUM, CHOICE_PREFIX = "choice.json", "choice.sha256", "choice_"
+CHOICE_FORMAT = 1
+MOST_JSON = 64 << 20  # bytes of a choice
+SMALL: Mapping[str, tuple[int, ...]] = MappingProxyType({**READABLE, "u": (1, 8)})
 FilePath = str | os.PathLike[str]
+Written = tuple[Fields, Any]  # arrays, and values of JSON
 
 
 STATISTICS: dict[str, type[Statistic]] = {
@@ -83,7 +93,14 @@ def write_model(
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
     file as it was. So does an error of `check`, which is called with the complete file before it goes to its place.
     """
-    _write(path, *describe_model(state, schema, statistics), check, choice)
+    document, members = describe_model(state, schema, statistics)
+    text = json.dumps(document, allow_nan=False, indent=1).encode()
+    parts = {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
+    parts |= {f"{name}.npy": data for name, data in members.items()}
+    parts |= {} if choice is None else _choice_parts(choice, text)
+    with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
 
 
 def describe_model(
@@ -154,22 +171,6 @@ def holds_model(path: FilePath) -> bool:
     return head.startswith(b"PK\x03\x04") and head[30:].startswith(b"model.json")
 
 
-def _write(
-    path: FilePath,
-    document: Mapping[str, object],
-    members: dict[str, bytes],
-    check: Callable[[Path], None] | None,
-    choice: Written | None,
-) -> None:
-    text = json.dumps(document, allow_nan=False, indent=1).encode()
-    parts = {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
-    parts |= {f"{name}.npy": data for name, data in members.items()}
-    parts |= {} if choice is None else choice_parts(choice, text)
-    with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in parts.items():
-            archive.writestr(zipfile.ZipInfo(name), data)
-
-
 def read_model(
     path: FilePath, more: Mapping[str, type[Statistic]] = MappingProxyType({})
 ) -> tuple[Plain, Schema, ByClass, Written | None]:
@@ -182,7 +183,9 @@ def read_model(
         with Path(path).open("rb") as file, open_archive(file) as archive:
             document = _read_document(path, archive)
             arrays = _read_arrays(path, archive, document)
-            choice = read_choice(archive)
+            choice = None
+            with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
+                choice = _read_choice(archive)
     except DamagedArchive as error:
         raise ModelFileError.unreadable(path, str(error)) from error
     try:
@@ -268,7 +271,8 @@ def _read_arrays(path: FilePath, archive: Archive, document: Plain) -> dict[str,
     sums = ["model.sha256"] if document["version"] > 1 else []
     known = {"model.json", *sums, *(f"{name}.npy" for name in digests)}
     if document["version"] > 2:
-        known |= {name for name in archive.names if belongs_to_choice(name)}
+        known |= {CHOICE, CHOICE_SUM}
+        known |= {name for name in archive.names if name.startswith(CHOICE_PREFIX) and name.endswith(".npy")}
     strange = archive.names - known
     if strange:
         raise ModelFileError.unreadable(path, f"it holds {min(strange)!r}, which is no part of a model")
@@ -372,3 +376,36 @@ def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> R
     if document["version"] > 1 and not sample.is_of(document["classes"]):
         raise ValueError("the hashes of the sample of rows are those of other rows or classes")
     return sample
+
+
+# --- what rows chose --------------------------------------------------------------------------------------------------
+
+
+def _choice_parts(choice: Written, model: bytes) -> dict[str, bytes]:
+    """Return the parts of an archive by name; `model` is the text of `model.json`."""
+    fields, plain = choice
+    arrays = {name: as_npy(values) for name, values in fields.items()}
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
+    document = {"format": CHOICE_FORMAT, "of": hashlib.sha256(model).hexdigest(), "choice": plain, "sha256": digests}
+    text = json.dumps(document, allow_nan=False).encode()
+    sums = {CHOICE: text, CHOICE_SUM: hashlib.sha256(text).hexdigest().encode()}
+    return sums | {f"{CHOICE_PREFIX}{name}.npy": data for name, data in arrays.items()}
+
+
+def _read_choice(archive: Archive) -> Written | None:
+    """Return the choice in an archive whose model is read already; None where there is none that can be its own."""
+    if CHOICE not in archive.names:
+        return None
+    text = archive.read(CHOICE)
+    if len(text) > MOST_JSON or archive.read(CHOICE_SUM) != hashlib.sha256(text).hexdigest().encode():
+        return None
+    document = json.loads(text)
+    if document["format"] != CHOICE_FORMAT or document["of"] != hashlib.sha256(archive.read("model.json")).hexdigest():
+        return None
+    fields: Fields = {}
+    for name, digest in document["sha256"].items():
+        data = archive.read(f"{CHOICE_PREFIX}{name}.npy")
+        if hashlib.sha256(data).hexdigest() != digest:
+            return None
+        fields[name] = read_npy(data, SMALL)
+    return fields, document["choice"]

@@ -137,7 +137,7 @@ def _changed(fitted: F, statistics: ByClass, otherwise: str = "No row would be l
         raise DataError(f"{otherwise}, so nothing would be left of it. Next: fit another model instead.")
     found = fitted.with_statistics(statistics, **changed)
     if statistics.classes != fitted.statistics.classes:
-        _ = found.log_prior  # given by label, they may not fit these classes
+        found.log_prior_of(found.priors)  # given by label, they may not fit these classes
     return found
 
 

@@ -51,7 +51,7 @@ def learn(begun: F, batch: Batch) -> F:
         fitted = fitted.with_statistics(statistics, chosen=fitted.choices).with_past(
             joined=True, steps=joined.steps, unlabelled=absent, notes=tuple(joined_notes(joined, absent))
         )
-    fitted.estimate_now()  # what cannot be estimated is said here
+    fitted.train()  # what cannot be estimated is said here
     return fitted
 
 

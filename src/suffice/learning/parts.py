@@ -19,7 +19,6 @@ from .._memory import check_bytes
 from ..automatic.statistics import Columns, MemberRows
 from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct
 from ..errors import DataError, SettingError, SourceError, either, setting
-from ..estimate import Block
 from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..schema import Level, Name, Schema, check_listed, sort_levels
@@ -100,7 +99,7 @@ def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]
         raise _no_label(source, kernel.target)
     fit.check_observed(learned.statistics)
     fitted = begun.with_statistics(learned.statistics)
-    _ = fitted.joint  # what cannot be estimated is said here
+    fitted.train()  # what cannot be estimated is said here
     return fitted, learned.unlabelled
 
 
@@ -251,16 +250,6 @@ class Summary:
     unlabelled: str
     columns: Columns | None = None  # as frozen by a first pass
 
-    @property
-    def schema(self) -> Schema:
-        """The columns to learn from."""
-        return self.fitted.schema
-
-    @property
-    def plan(self) -> tuple[Block, ...]:
-        """The blocks of the model."""
-        return self.fitted.blocks
-
     def __call__(self, table: Table) -> Learned:
         """Summarise a pyarrow table."""
         batch, absent = self.read(table)
@@ -268,7 +257,7 @@ class Summary:
             return Learned(None, table.num_rows, absent)
         known, unknown = (batch, None) if batch.is_labelled else batch.split()
         k = len(known.classes)
-        pairs = zip(self.plan, known.rows, strict=True)
+        pairs = zip(self.fitted.blocks, known.rows, strict=True)
         blocks = tuple(block.family.count(part, known.codes, k, known.weight) for block, part in pairs)
         sample = self.fitted.sample_of(known)
         statistics = ByClass(known.classes, known.class_weight, blocks, len(known.codes), sample, known.heaviest)
@@ -288,7 +277,7 @@ class Summary:
         """
         from ..engines import LabelledRows
 
-        names = [str(name) for name in self.schema.names]
+        names = [str(name) for name in self.fitted.schema.names]
         rows = LabelledRows.of(table, names, self.target, self.weight, self.unlabelled == "em", self.groups)
         if rows.unlabelled and self.unlabelled == "error":
             raise DataError(
@@ -298,7 +287,7 @@ class Summary:
         if not len(rows.labels):
             return None, rows.unlabelled
         columns = read_table(rows.columns)
-        order = self.schema.align(columns.schema, self.fitted.who)
+        order = self.fitted.schema.align(columns.schema, self.fitted.who)
         batch = self.fitted.batch(columns, order, rows.labels, rows.weight, "any", rows.groups)
         return batch, rows.unlabelled
 
@@ -427,7 +416,7 @@ class Finding:
         if batch is None:
             return None
         known = batch if batch.is_labelled else batch.split()[0]
-        family, k = self.summary.plan[-1].family, len(known.classes)
+        family, k = self.summary.fitted.blocks[-1].family, len(known.classes)
         part = family.summarize(known.rows[-1], known.codes, k, known.weight)
         assert isinstance(part, MemberRows)
         return Smallest.of(part, known.classes, table.num_rows, self.bound)

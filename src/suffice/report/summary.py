@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from .._derived import shared_with
 from ..errors import SufficeError, align, visible
 from ..fitted import Fitted
 from ..leave_one_out import refits_needed
@@ -132,7 +131,7 @@ def summarize(fitted: Fitted, kind: str) -> Summary:
 
 def summarize_at_hand(fitted: Fitted, kind: str) -> Summary:
     """Return what is known of a model without long computations, for a notebook that only shows it."""
-    if not _is_estimated(fitted):
+    if not fitted.is_trained:
         return _plain(fitted, kind, "Edited since it was last asked: predict, or summary(), estimates it anew.")
     found, why = None, "quality() says how good it is on rows it had not seen."
     if quality_known(fitted) or _judged_at_once(fitted):
@@ -142,11 +141,6 @@ def summarize_at_hand(fitted: Fitted, kind: str) -> Summary:
     if quick and fitted.tells_columns:
         return _summary(fitted, kind, found, why, _worth(fitted))
     return replace(_summary(fitted, kind, found, why, ()), ask="importance() says what each column is worth.")
-
-
-def _is_estimated(fitted: Fitted) -> bool:
-    """Return whether the estimates that answers take are made."""
-    return bool({"estimated", "pool", "frozen_statistics"} & set(shared_with(fitted)))
 
 
 def _judged_at_once(fitted: Fitted) -> bool:
