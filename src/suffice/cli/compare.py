@@ -19,21 +19,15 @@ from .files import check_output, write_table
 from .models import make_estimator, usable_columns
 from .output import COMMON, Common, Facts, page_width, print_json, progress
 from .parameters import (
-    AutoDrop,
+    AS_IT_IS,
     DataPath,
-    DateOrder,
-    Groups,
-    KeepSpaces,
-    Labels,
-    LeftOut,
-    Missing,
     Out,
     Seed,
-    Sheet,
     Switch,
+    TableOptions,
     Target,
 )
-from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, Fitted, fit_peer
+from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, fit_ours, fit_peer
 from .problems import TargetProblem, UsageProblem
 from .training import Training, read_training
 
@@ -57,20 +51,13 @@ def compare(
     by: Literal["loo", "folds"] | None = None,
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
     seed: Seed = 0,
-    drop: LeftOut = (),
-    groups: Groups = None,
-    labels: Labels = None,
-    missing_text: Missing = (),
-    keep_spaces: KeepSpaces = False,
     peers: bool = False,
     curve: Switch = False,
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
     output: Annotated[
         Out, Parameter(help="With --curve: table to write all points to, in the format of its ending.")
     ] = None,
-    sheet: Sheet = None,
-    dates: DateOrder = None,
-    auto_drop: AutoDrop = False,
+    table: TableOptions = AS_IT_IS,
     common: Common = COMMON,
 ) -> None:
     """Compare models on a table, each judged on rows it has not seen.
@@ -97,9 +84,6 @@ def compare(
         given.
     seed
         Number that fixes which row goes into which part.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
-        nothing else, elsewhere also NA, NaN, null, ? and the like.
     peers
         Add scikit-learn's random forest (300 trees, encoded as for logistic regression) and its histogram gradient
         boosting (missing cells and categories as they are), by cross-validation.
@@ -124,9 +108,7 @@ def compare(
     check_output(output, [(data, "table")])
     by = by or ("loo" if folds is None else "folds")
     folds = FOLDS if folds is None else folds
-    how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces, "sheet": sheet}
-    how["groups"] = groups
-    training = read_training(data, target, dates=dates, auto_drop=auto_drop, common=common, **how)
+    training = read_training(data, target, table, None, common)
     if curve:
         setup = {**describe(training, target, "folds", FOLDS, seed), "draws": draws or DRAWS}
         _show_curves(setup, training, order, output, common)
@@ -206,7 +188,9 @@ def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance
         result.columns, result.left_out = usable_columns(name, training)
         known = by == "loo" and _judge_itself(result, training)
         if not known or name == AUTOMATIC:  # which has chosen by what it says of itself: folds repeat every choice
-            _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
+            _run_folds(
+                result, training, parts, fit_ours(name, training, result.columns, training.groups, result.note), advance
+            )
         else:
             advance(len(parts))
     except ValueError as error:  # ours, or scikit-learn on a fold with a single class
@@ -262,19 +246,3 @@ def _run_folds(
         advance(1)
     result.fit_seconds = median(seconds)  # the first fit may load libraries
     result.crossed, result.lost = cross(posterior, training), losses(np.log(np.maximum(posterior, 1e-300)), training)
-
-
-def _fit_ours(name: str, training: Training, result: Result) -> Fit:
-    columns = training.columns.select(result.columns)
-
-    def fit(learn: Codes) -> Fitted:
-        rows, labels = columns.take(learn), training.labels.take(learn)
-        groups = None if training.groups is None else training.groups.take(learn)
-        started = time.perf_counter()
-        estimator = make_estimator(name).fit(rows, labels, groups=groups)
-        notes = estimator.notes_  # the automatic classifier chooses when first asked
-        seconds = time.perf_counter() - started
-        result.note(*notes)
-        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds)
-
-    return fit

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import one_line
 from .comparison import Result, with_titles
-from .models import make_estimator, usable_columns
+from .models import usable_columns
 from .output import WIDTH, Facts, broken
-from .peers import PEER_TITLES, Fit, Fitted, fit_peer
+from .peers import PEER_TITLES, Fit, fit_ours, fit_peer
 from .problems import count
 from .training import Training
 
@@ -75,7 +75,7 @@ def curve_of(
     try:
         ours = name not in PEER_TITLES
         found.result.columns, found.result.left_out = usable_columns(name, training) if ours else ([], [])
-        fit = _fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
+        fit = fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
         judge = partial(_judged, fit, place, advance)
         found.curve = learning_curve(
             training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=group
@@ -86,16 +86,6 @@ def curve_of(
     if found.result.left_out:
         found.notes.insert(0, f"left out {', '.join(map(repr, found.result.left_out))} (text)")
     return found
-
-
-def _fit_ours(name: str, training: Training, names: Sequence[str]) -> Fit:
-    columns = training.columns.select(names)
-
-    def fit(learn: Codes) -> Fitted:
-        estimator = make_estimator(name).fit(columns.take(learn), training.labels.take(learn))
-        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), 0.0)
-
-    return fit
 
 
 def _judged(fit: Fit, place: Mapping[Level, int], advance: Callable[[int], None], learn: Codes, rest: Codes) -> Array:

@@ -15,18 +15,12 @@ from .files import check_model_output, save_model
 from .models import TITLES, ModelName, declared, is_large, is_many, learn, make_estimator, read_families, usable_columns
 from .output import COMMON, Common, Facts, in_a_sentence, judge_anew, plain, print_json, progress_of_em
 from .parameters import (
-    AutoDrop,
+    AS_IT_IS,
     DataPath,
-    DateOrder,
     Force,
-    Groups,
-    KeepSpaces,
-    Labels,
-    LeftOut,
-    Missing,
     NewModel,
     Ordered,
-    Sheet,
+    TableOptions,
     Target,
     Weight,
 )
@@ -57,12 +51,8 @@ def fit(
     model: ModelName = "auto",
     family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
-    drop: LeftOut = (),
+    table: TableOptions = AS_IT_IS,
     weight: Weight = None,
-    groups: Groups = None,
-    labels: Labels = None,
-    missing_text: Missing = (),
-    keep_spaces: KeepSpaces = False,
     ordered: Ordered = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
@@ -73,9 +63,6 @@ def fit(
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     force: Force = False,
-    sheet: Sheet = None,
-    dates: DateOrder = None,
-    auto_drop: AutoDrop = False,
     common: Common = COMMON,
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -104,9 +91,6 @@ def fit(
     components
         For mixture: Gaussians per class, or `bic` for the number with the least Bayesian information criterion, class
         by class; bic if not given.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
-        nothing else, elsewhere also NA, NaN, null, ? and the like. The model remembers it.
     priors
         Class priors: the classes' shares of the rows, or all equal.
     divisor
@@ -146,12 +130,10 @@ def fit(
         "priors": "uniform" if priors == "uniform" else None,
     }
     orders = read_orders(ordered)
-    how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
-    how |= {"weight": weight, "groups": groups, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
     if is_many(data) or is_large(data) or engine != "auto":
-        learned = _in_parts(data, target, model, options, family, orders, how, scheduler or engine, common)
+        learned = _in_parts(data, target, model, options, family, orders, table, weight, scheduler or engine, common)
     else:
-        learned = _at_once(data, target, model, options, family, orders, how, common)
+        learned = _at_once(data, target, model, options, family, orders, table, weight, common)
     estimator, left_out, rows, unlabelled = learned
     estimator._edit_past(target=target, source=data.name)
     save_model(estimator, output, force)
@@ -177,12 +159,13 @@ def _at_once(
     options: Facts,
     family: tuple[str, ...],
     orders: dict[str, list[str]],
-    how: Facts,
+    table: TableOptions,
+    weight: str | None,
     common: Common,
 ) -> Learned:
-    """Fit to a table that memory holds; `how` says how its cells are read."""
+    """Fit to a table that memory holds."""
     with progress_of_em(common, f"Learning from {data.name}"):
-        training = in_order(read_training(data, target, common=common, **how), orders)
+        training = in_order(read_training(data, target, table, weight, common), orders)
         used, left_out = usable_columns(model, training)
         estimator = make_estimator(model, families=read_families(family, training, data), **options)
         estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
@@ -197,16 +180,17 @@ def _in_parts(
     options: Facts,
     family: tuple[str, ...],
     orders: dict[str, list[str]],
-    how: Facts,
+    table: TableOptions,
+    weight: str | None,
     engine: str,
     common: Common,
 ) -> Learned:
-    """Fit to a table in parts; `how` says how its cells are read, `engine` who reads it."""
-    table = declared(data, target, common=common, **how)
-    used, left_out = usable_columns(model, table)
-    estimator = make_estimator(model, families=read_families(family, table, data), **options)
-    known = {"weight": how["weight"], "groups": how["groups"], "columns": used, "ordered": orders or None}
-    rows, unlabelled = learn(estimator, table, data, target, common, engine=engine, **known)
+    """Fit to a table in parts, which `engine` reads."""
+    known_columns = declared(data, target, table, weight, common)
+    used, left_out = usable_columns(model, known_columns)
+    estimator = make_estimator(model, families=read_families(family, known_columns, data), **options)
+    known = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
+    rows, unlabelled = learn(estimator, known_columns, data, target, common, engine=engine, **known)
     return estimator, left_out, rows, unlabelled
 
 

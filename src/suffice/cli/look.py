@@ -16,17 +16,15 @@ from .files import check_output, read_file
 from .models import ModelName, make_estimator, usable_columns
 from .output import COMMON, Common, Facts, page_width, print_json, progress
 from .parameters import (
+    AS_IT_IS,
     Answers,
-    AutoDrop,
     ColumnName,
     DataPath,
-    DateOrder,
-    Groups,
     KeepSpaces,
-    Labels,
     LeftOut,
     Missing,
     Sheet,
+    TableOptions,
     Target,
     Weight,
 )
@@ -177,15 +175,8 @@ def labels(
     fdr: Annotated[float, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = 0.1,
     model: ModelName = "auto",
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
-    drop: LeftOut = (),
     weight: Weight = None,
-    groups: Groups = None,
-    labels: Labels = None,
-    missing_text: Missing = (),
-    keep_spaces: KeepSpaces = False,
-    sheet: Sheet = None,
-    dates: DateOrder = None,
-    auto_drop: AutoDrop = False,
+    table: TableOptions = AS_IT_IS,
     common: Common = COMMON,
 ) -> None:
     """Say which labels of a table are probably wrong.
@@ -207,9 +198,6 @@ def labels(
         What judges; see `suffice fit`. A mixture cannot leave rows out.
     top
         How many cells are named.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
-        nothing else, elsewhere also NA, NaN, null, ? and the like.
 
     Examples
     --------
@@ -219,9 +207,7 @@ def labels(
         raise UsageProblem("--model mixture leaves no row out: EM would run again for each. Next: --model auto.")
     check_output(output, [(data, "table")])
     with progress(common, f"Judging the labels of {data.name}"):
-        how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
-        how |= {"weight": weight, "groups": groups, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
-        training = read_training(data, target, common=common, **how)
+        training = read_training(data, target, table, weight, common)
         used, left_out = usable_columns(model, training)
         columns = training.columns.select(used)
         estimator = make_estimator(model).fit(columns, training.labels, training.weight, training.groups)

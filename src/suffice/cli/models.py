@@ -11,6 +11,7 @@ from .._files import COMPRESSED, OF_TEXT
 from ..errors import quoted
 from .files import check_readable, file_format
 from .output import Common, Facts, rows_progress
+from .parameters import TableOptions
 from .problems import ColumnProblem, TargetProblem, UsageProblem
 from .training import Training, check_named, training_reading
 
@@ -146,34 +147,27 @@ class Declared:
 def declared(
     data: Path,
     target: str,
-    drop: Sequence[str],
+    table: TableOptions,
     weight: str | None,
-    groups: str | None,
     common: Common,
-    labels: str | None = None,
-    missing: Sequence[str] = (),
-    keep_spaces: bool = False,
-    sheet: str | None = None,
-    dates: str | None = None,
-    auto_drop: bool = False,
 ) -> Declared:
     """Return the columns of a table in parts that a model may learn from."""
     import pyarrow as pa
 
     from ..engines import open_source
 
-    if auto_drop:
+    if table.auto_drop:
         raise UsageProblem(
             "--auto-drop compares all cells of a column, and this table is read in parts. Next: name columns by --drop."
         )
     if not is_many(data):
         check_readable(data)
-    source = open_source(data, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
+    source = open_source(data, training_reading(target, table))
     names = list(source.schema.names)
-    check_named(names, target, drop, weight, data, groups)
+    check_named(names, target, table.drop, weight, data, table.groups)
     if source.csv is not None and source.csv.measured:
         raise TargetProblem.measured(target, source.csv.measured)
-    used = [name for name in names if name not in {target, weight, groups, *drop}]
+    used = [name for name in names if name not in {target, weight, table.groups, *table.drop}]
     if not used:
         raise ColumnProblem.nothing_left(target)
     empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]

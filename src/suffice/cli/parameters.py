@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -77,6 +78,39 @@ Ordered = Annotated[
         "Ordered categories of Arrow and Parquet files are known without. Drawn rows and `suffice show` keep to it.",
     ),
 ]
+Groups = Annotated[
+    ColumnName | None,
+    Parameter(
+        help="Column that says which rows belong together, such as the number of a patient: they leave together "
+        "wherever rows are held out. Models do not learn from it."
+    ),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table that models learn from is read.
+
+    Parameters
+    ----------
+    missing_text
+        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
+        nothing else, elsewhere also NA, NaN, null, ? and the like. A model that is saved remembers it.
+    """
+
+    drop: LeftOut = ()
+    groups: Groups = None
+    labels: Labels = None
+    missing_text: Missing = ()
+    keep_spaces: KeepSpaces = False
+    sheet: Sheet = None
+    dates: DateOrder = None
+    auto_drop: AutoDrop = False
+
+
+AS_IT_IS = TableOptions()
+
 MoreMissing = Annotated[
     Missing,
     Parameter(
@@ -90,11 +124,4 @@ Rows = Annotated[
 ]
 SavedModel = Annotated[ModelPath, Parameter(help="File that `suffice fit` wrote.")]
 Target = Annotated[ColumnName, Parameter(help="Column of class labels.")]
-Groups = Annotated[
-    ColumnName | None,
-    Parameter(
-        help="Column that says which rows belong together, such as the number of a patient: they leave together "
-        "wherever rows are held out. Models do not learn from it."
-    ),
-]
 Weight = Annotated[ColumnName | None, Parameter(help="Column of row weights: k means k copies of the row.")]

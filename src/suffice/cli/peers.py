@@ -1,18 +1,20 @@
-"""Scikit-learn's classifiers that `suffice compare` sets beside ours, with the encoding each needs."""
+"""Models of some of the rows of a table: ours, and scikit-learn's with the encoding each needs."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .models import make_estimator
 from .training import Training
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
 
     from .._arrays import Array, Codes, NDArray
+    from ..engines.arrow import Column
 
 YARDSTICK = "logistic"
 MORE = ("forest", "boosting")
@@ -33,6 +35,29 @@ class Fitted(NamedTuple):
 
 
 Fit = Callable[["Codes"], Fitted]  # of the rows with these numbers
+
+
+def fit_ours(
+    name: str,
+    training: Training,
+    columns: Sequence[str],
+    groups: Column | None = None,
+    note: Callable[..., None] | None = None,
+) -> Fit:
+    """Return what fits one of our models to these columns of some of the rows; `note` is called with its notes."""
+    table = training.columns.select(columns)
+
+    def fit(learn: Codes) -> Fitted:
+        rows, labels = table.take(learn), training.labels.take(learn)
+        started = time.perf_counter()
+        estimator = make_estimator(name).fit(rows, labels, groups=None if groups is None else groups.take(learn))
+        notes = estimator.notes_  # the automatic classifier chooses when first asked
+        seconds = time.perf_counter() - started
+        if note is not None:
+            note(*notes)
+        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(table.take(rest)), seconds)
+
+    return fit
 
 
 def fit_peer(name: str, training: Training) -> Fit:

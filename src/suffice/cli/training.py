@@ -15,7 +15,8 @@ from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
 from .files import read_file
-from .output import Common, Facts
+from .output import Common
+from .parameters import TableOptions
 from .problems import ColumnProblem, TargetProblem, UsageProblem, WeightProblem, drop_flags
 
 if TYPE_CHECKING:
@@ -66,40 +67,32 @@ class Training:
 def read_training(
     path: Path,
     target: str,
-    *,
-    drop: Sequence[str] = (),
-    weight: str | None = None,
-    groups: str | None = None,
-    labels: str | None = None,
-    missing: Sequence[str] = (),
-    keep_spaces: bool = False,
-    sheet: str | None = None,
-    dates: str | None = None,
-    auto_drop: bool = False,
+    table: TableOptions,
+    weight: str | None,
     common: Common,
 ) -> Training:
     """Return the rows of a file that have a label, saying on stderr what was left out."""
-    found = read_file(path, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
-    table = found.columns
-    check_named(table.column_names, target, drop, weight, path, groups)
+    found = read_file(path, training_reading(target, table))
+    groups = table.groups
+    check_named(found.columns.column_names, target, table.drop, weight, path, groups)
     if found.csv is not None and found.csv.measured:
         raise TargetProblem.measured(target, found.csv.measured)
-    table, numbers = _labelled_rows(table, target)
-    unlabelled = found.columns.num_rows - table.num_rows
-    given = table.column(target)
+    rows, numbers = _labelled_rows(found.columns, target)
+    unlabelled = found.columns.num_rows - rows.num_rows
+    given = rows.column(target)
     classes = given.unique()
     if len(classes) == 1:
-        raise TargetProblem.one_class(target, classes[0].as_py(), table.num_rows)
-    weights = None if weight is None else _weights(table.column(weight), weight)
-    columns = table.drop_columns(list({target, *drop, *(name for name in (weight, groups) if name is not None)}))
+        raise TargetProblem.one_class(target, classes[0].as_py(), rows.num_rows)
+    weights = None if weight is None else _weights(rows.column(weight), weight)
+    columns = rows.drop_columns(list({target, *table.drop, *(name for name in (weight, groups) if name is not None)}))
     columns = _without_empty(columns, common)
-    if auto_drop:
+    if table.auto_drop:
         columns = _without_names(columns, None if found.csv is None else found.csv.dialect, common)
     _check_columns(columns, target)
     if unlabelled:
-        common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
+        common.remark(f"{unlabelled} of {rows.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
-    belong = None if groups is None else group_values(table.column(groups))
+    belong = None if groups is None else group_values(rows.column(groups))
     return Training(columns, given, weights, unlabelled, belong, found.dialect, numbers)
 
 
@@ -139,21 +132,20 @@ def in_order(training: Training, orders: Mapping[str, Sequence[str]]) -> Trainin
     return replace(training, columns=table)
 
 
-def training_reading(
-    target: str,
-    drop: Sequence[str],
-    labels: str | None,
-    missing: Sequence[str],
-    keep_spaces: bool = False,
-    sheet: str | None = None,
-    dates: str | None = None,
-) -> Reading:
+def training_reading(target: str, table: TableOptions) -> Reading:
     """Return how a file to learn from is read."""
     from ..engines import Reading
 
-    left_out, orders = frozenset(drop), {"day-first": "dmy", "month-first": "mdy"}
-    texts: Facts = {"blank": tuple(missing), "trim": not keep_spaces, "sheet": sheet, "dates": orders.get(dates or "")}
-    return Reading(target=target, labels=labels, as_is=lambda name: name in left_out, **texts)
+    left_out, orders = frozenset(table.drop), {"day-first": "dmy", "month-first": "mdy"}
+    return Reading(
+        target=target,
+        labels=table.labels,
+        as_is=lambda name: name in left_out,
+        blank=table.missing_text,
+        trim=not table.keep_spaces,
+        sheet=table.sheet,
+        dates=orders.get(table.dates or ""),
+    )
 
 
 def check_named(

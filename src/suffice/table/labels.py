@@ -171,5 +171,8 @@ def check_filled(table: Table, who: str) -> None:
     shape = table.rows, len(table.schema)
     for count, what, part in ((shape[1], "feature", "column"), (shape[0], "sample", "row")):
         if not count:
-            found = f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {who}."
-            raise DataError(f"{either(found, f'There is no {part}.')} Next: give at least one {part}.")
+            found = either(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {who}.",
+                f"There is no {part}.",
+            )
+            raise DataError(f"{found} Next: give at least one {part}.")
