@@ -43,7 +43,7 @@ class TreeGrowing:
             split = level.column >= 0
             left = np.where(split, count + 2 * (np.cumsum(split) - 1), 0)
             gain = np.where(split, level.gain - level.squares / np.maximum(level.heavy, 1), 0.0)
-            levels.append(Nodes.of(level.column, level.threshold, left, gain))
+            levels.append(Nodes(*(own.astype(np.int32) for own in (level.column, level.threshold, left)), gain))
             rows, sizes = level.parted()
             pair = np.repeat(seeds[split], 2)
             seeds = mixed(pair + np.tile(np.array([1, 2], dtype=np.uint64), int(split.sum())))

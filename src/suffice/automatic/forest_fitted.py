@@ -32,7 +32,7 @@ from .table_rows import TableRows
 class ForestStats(MemberStats):
     """The sums of the leaves of frozen trees."""
 
-    columns_type: ClassVar[type[Columns]] = FrozenForest
+    columns_type: ClassVar[Any] = FrozenForest
 
     def level_weights(self) -> dict[int, dict[Level, float]]:
         found: dict[int, dict[Level, float]] = {}

@@ -334,11 +334,11 @@ class Additive(Member):
                 yield self.lower_column(inputs, j), both
 
     def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return the columns' scores: exact."""
+        """Return the columns' scores: exact; those of a category's indicators together."""
         parts = [centred(part) for part in self.columns(reading)]
         score = np.zeros((*reading.known.shape, parts[0].shape[1]))
         for j, part in enumerate(parts):
-            score[:, self.place_of(j, reading)] = part
+            score[:, self.place_of(j, reading)] += part
         return score, np.zeros_like(score)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..forest.columns import Cells
@@ -22,19 +21,6 @@ class Unlabelled(NamedTuple):
     rows_read: float
 
 
-class Folds(Protocol):
-    """Members made without each fold of whole groups, see `grouped`."""
-
-    def scores(self, member: Any, sample: Sample) -> Array:
-        """Return the scores (n, k) of learned rows, each by the member made without its fold."""
-
-    def columns(self, member: Any, sample: Sample) -> Iterator[Array]:
-        """Yield the same of each column of a member that adds them up."""
-
-    def judged(self, candidates: Any, sample: Sample, judge: Any) -> Any:
-        """Yield candidates, each judged by these folds."""
-
-
 @dataclass(frozen=True)
 class Sample:
     """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,).
@@ -42,7 +28,7 @@ class Sample:
     A row may stand for several equal ones: `removed` and `single` are those of one copy, `held` is the weight that all
     of them have in the statistics. `units` says what leaves together, and `unseen` (n, categories) which levels too few
     rows show but those that leave with the row; both are None where that is not known. Where rows are of groups,
-    `place` (n,) is the fold of each and `folds` what judges them, else None.
+    `place` (n,) is the fold of each and `folds` what judges them (`train.GroupFolds`), else None.
     """
 
     rows: BinnedRows
@@ -54,7 +40,7 @@ class Sample:
     units: Units | None = None
     unseen: NDArray[np.bool_] | None = None
     place: Codes | None = None
-    folds: Folds | None = None
+    folds: Any = None
 
     @classmethod
     def of_kept(

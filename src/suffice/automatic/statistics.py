@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, np, row_chunks
 from .._derived import Lazy, PartlyLazy
@@ -40,27 +40,11 @@ P = TypeVar("P", bound=Part)
 TOGETHER = 1 << 15  # rows whose statistics are made at a time at most, all of them while they are near
 MANY = 8 * TOGETHER  # rows, of which trees' parts are made one after the other
 ALL = slice(None)
+Columns = FrozenColumns | FrozenForest  # what a sample of rows freezes: how rows are read from then on
 FOREST_ROWS = 1200  # from which on trees are grown
 COPIES = 4  # of the scores of all members while their weights are found
 SETTINGS = 70  # scores (n, k) that are there at once while settings of several members are compared
 WORKSPACE = 24 << 20  # bytes, while rows are left out of the weights and trees are grown
-
-
-class Columns(Protocol):
-    """What a sample of rows freezes: how rows are read from then on."""
-
-    def read(self, numbers: Array, coded: CodedColumns) -> Any:
-        """Return rows as these columns read them."""
-        ...
-
-    def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
-        ...
-
-    @classmethod
-    def from_arrays(cls, fields: Fields, plain: Plain) -> Any:
-        """Return what `arrays` wrote; ValueError if the parts do not fit together."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -281,7 +265,7 @@ class MemberStats(Statistic):
     seen: Array
     sampled: float = 0.0
 
-    columns_type: ClassVar[type[Columns]] = FrozenColumns
+    columns_type: ClassVar[Any] = FrozenColumns
 
     @classmethod
     def part_types(cls) -> tuple[type[Part], ...]:

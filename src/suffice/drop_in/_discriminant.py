@@ -20,9 +20,8 @@ from ..stats import ByClass, CompletedStats, FullScatter, GaussianStats, Pattern
 from ..stats.by_class import Batch
 from ._common import DropIn, DropInFitted, attribute
 
-EVERY_ROW = (
-    2**40
-)  # rows that are kept for Ledoit-Wolf, whose amount of shrinkage scikit-learn computes from all of them
+# Rows that are kept for Ledoit-Wolf, whose amount of shrinkage scikit-learn computes from all of them.
+EVERY_ROW = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,20 +124,15 @@ class QuadraticFitted(DiscriminantFitted):
         return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])
 
 
-def _check_solver(estimator: _Discriminant) -> None:
+def _check(estimator: _Discriminant) -> None:
+    """Raise what scikit-learn raises for settings that do not go together."""
     if estimator.solver == "svd" and estimator.shrinkage is not None:
         raise NotImplementedError("shrinkage not supported with 'svd' solver. Next: use solver='eigen'.")
     if estimator.solver == "svd" and estimator.covariance_estimator is not None:
         raise SettingError(estimator._unsupported)
-
-
-def _check_one_shrinkage(estimator: _Discriminant) -> None:
     if estimator.covariance_estimator is not None and estimator.shrinkage:
         which = "covariance_estimator and shrinkage parameters are not None."
         raise SettingError(f"{which} Only one of the two can be set. Next: leave out one.")
-
-
-def _check_shrinkage(estimator: _Discriminant) -> None:
     if isinstance(estimator.shrinkage, str) and estimator.shrinkage != "auto":
         raise SettingError.choice("shrinkage", estimator.shrinkage, (None, "auto", "a number from 0 to 1"))
     estimator._settings()  # which a number out of range cannot make
@@ -149,7 +143,7 @@ class _Discriminant(DropIn, GaussianDiscriminant):
 
     _closed_form = property(lambda self: self.covariance_estimator is None and not self._is_changed)
 
-    _rules = (_check_solver, _check_one_shrinkage, _check_shrinkage)
+    _rules: ClassVar[Any] = (_check,)
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         own: Any = self.shrinkage

@@ -141,7 +141,7 @@ class Forest:
     def _tables(self) -> LeafTables:
         """The tables of all leaves: every node once, from the roots on."""
         trees = self.trees
-        descent = _Descent.of_all(self)
+        descent = _Descent(self, len(trees.column), trees.roots, trees.roots)
         for level in trees.levels[1:]:
             for part in row_chunks(len(level), NEAR):
                 nodes = level[part]
@@ -151,7 +151,8 @@ class Forest:
     def _tables_without(self, gone: LearnedReading, leaf: Codes) -> LeafTables:
         """Return the tables of leaves (q,), each as it is without the learned row (of q) that is `gone`."""
         path = self.trees.paths[leaf]
-        descent = _Descent.of_paths(self, path[:, 0], _Gone.of(gone, self, self.trees.leaf_tree[leaf]))
+        taken = _Gone.of(gone, self, self.trees.leaf_tree[leaf])
+        descent = _Descent(self, len(leaf), np.arange(len(leaf)), path[:, 0], taken)
         for depth in range(1, path.shape[1]):
             some = np.flatnonzero(path[:, depth] >= 0)
             if not len(some):
@@ -161,35 +162,19 @@ class Forest:
 
 
 class _Descent:
-    """Estimates (q, …) of one node each: of all, or on the way from a root to one leaf each.
+    """Estimates (q, …) of one node each: of all, or on the way from a root to one leaf each; of roots first.
 
     In the second case each is as it is without the learned row of the same number that is `gone`.
     """
 
-    def __init__(self, forest: Forest, size: int, gone: _Gone | None = None) -> None:
+    def __init__(self, forest: Forest, size: int, rows: Codes, root: Codes, gone: _Gone | None = None) -> None:
         self.forest, self.gone = forest, gone
         k, numbers = len(forest.sums.weight), len(forest.columns.numbers)
         self.by_class, self.log_share = np.empty((size, k)), np.empty((size, k))
         self.mean, self.variance = np.empty((size, numbers)), np.empty((size, numbers))
         self.levels = [np.empty((size, own.shape[1])) for own in forest.pooled.levels]
 
-    @classmethod
-    def of_all(cls, forest: Forest) -> _Descent:
-        """Return the estimates of all nodes, of which those of the roots are made."""
-        made = cls(forest, len(forest.trees.column))
-        made.begin(forest.trees.roots, forest.trees.roots)
-        return made
-
-    @classmethod
-    def of_paths(cls, forest: Forest, root: Codes, gone: _Gone) -> _Descent:
-        """Return estimates of these roots (q,), each without a row."""
-        made = cls(forest, len(root), gone)
-        made.begin(np.arange(len(root)), root)
-        return made
-
-    def begin(self, rows: Codes, node: Codes) -> None:
-        """Estimate roots for these rows."""
-        by_class, seen, first, second, levels = self._sums(rows, node, 0)
+        by_class, seen, first, second, levels = self._sums(rows, root, 0)
         self.by_class[rows], self.log_share[rows] = by_class, -np.log(max(len(self.forest.trees), 1))
         held = np.maximum(seen, 1e-300)
         mean = first / held

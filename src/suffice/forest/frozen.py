@@ -275,4 +275,4 @@ def with_leaves(nodes: Nodes, most: int) -> Nodes:
     place = np.cumsum(there) - 1
     column, left = np.where(kept, nodes.column, -1), np.where(kept, place[nodes.left], 0)
     threshold, gain = np.where(kept, nodes.threshold, 0), np.where(kept, nodes.gain, 0.0)
-    return Nodes.of(column[there], threshold[there], left[there], gain[there])
+    return Nodes(column[there], threshold[there], left[there].astype(np.int32), gain[there])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from .library import address, library
@@ -22,11 +22,6 @@ class Nodes(NamedTuple):
     threshold: NDArray[np.int32]
     left: NDArray[np.int32]
     gain: Array
-
-    @classmethod
-    def of(cls, column: NDArray[Any], threshold: NDArray[Any], left: NDArray[Any], gain: Array) -> Self:
-        """Return nodes of whole numbers, however large these could be."""
-        return cls(column.astype(np.int32), threshold.astype(np.int32), left.astype(np.int32), gain)
 
 
 def grow(
@@ -57,7 +52,7 @@ def grow(
     given = address(cells), n, d, k, address(held), tries, least, int(drawn), tree
     library().suffice_grow(*given, *map(address, room), address(nodes), address(gain), address(count))
     made = int(count[0])
-    return Nodes.of(nodes[:made, 2], nodes[:made, 3], nodes[:made, 4], gain[:made].copy())
+    return Nodes(nodes[:made, 2].copy(), nodes[:made, 3].copy(), nodes[:made, 4].copy(), gain[:made].copy())
 
 
 class GradientTree(NamedTuple):

@@ -222,14 +222,6 @@ class _Rows(NamedTuple):
         return replace(found, trees=replace(found.trees, column=column))
 
 
-class _Fold(NamedTuple):
-    """Trees grown without the rows `out`, and what those lose after each round."""
-
-    boosting: Boosting
-    out: Codes
-    losses: Array
-
-
 @dataclass(frozen=True)
 class _First:
     """The rows as boosting takes them, and a look at trees of the first fold: few rounds of a high rate."""
@@ -271,7 +263,7 @@ def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeSco
         return None
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(fold.losses)) + 1)))
     *others, every = parallel_map(lambda left: _Growing(rows, left).done(rounds), [*range(1, FOLDS), None])
-    folds = [fold.done(), *others]
+    folds = [fold, *others]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
     return rows.grown(every.boosting, best), [rows.grown(own.boosting, best) for own in folds], best
@@ -321,15 +313,15 @@ class _Growing:
         rest = rows.order if fold is None else rows.order[rows.place[rows.order] != fold]
         self.out = np.flatnonzero(rows.place == (FOLDS if fold is None else fold))
         self._judges = self.out[rows.codes[self.out] >= 0]
-        self._boosting = rows.boosting(fold, rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, rate)
+        self.boosting = rows.boosting(fold, rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, rate)
         self._least = np.zeros((len(self._judges), rows.k))  # the scores after the round that loses least
 
     def grow(self, rounds: int) -> None:
         """Boost up to so many rounds."""
         own, weight = self.rows.codes[self._judges], self.rows.weight[self._judges]
-        while self._boosting.rounds < rounds:
-            self._boosting.grow()
-            scores = self._boosting.along
+        while self.boosting.rounds < rounds:
+            self.boosting.grow()
+            scores = self.boosting.along
             each = -log_softmax(scores)[np.arange(len(own)), own]
             self.losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
             self._least = scores if self.losses[-1] == min(self.losses) else self._least
@@ -351,10 +343,10 @@ class _Growing:
         """Return which share of what the best member of a `judge` of all rows loses the best round takes away."""
         return _gain(judge[self._judges], self.rows, self._least)
 
-    def done(self, rounds: int = 0) -> _Fold:
-        """Return what was grown, after so many rounds at least."""
+    def done(self, rounds: int) -> Self:
+        """Return these trees, after so many rounds at least."""
         self.grow(rounds)
-        return _Fold(self._boosting, self.out, np.array(self.losses))
+        return self
 
 
 def _gain(judge: HoldoutScorer, rows: _Rows, scores: Array) -> float:

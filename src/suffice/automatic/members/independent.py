@@ -23,9 +23,8 @@ from ..budget import step_of_rows
 from ..columns import RAW, BinnedRows, FrozenColumns
 from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Member, Part, Setting, TrainingStats, total, totals
+from ..member import Additive, Candidate, Part, Setting, TrainingStats, total, totals
 from ..sample import Sample
-from ..stack import centred
 from ..table_rows import Hidden
 from .gaussian import OWN, GaussianPart
 
@@ -36,7 +35,7 @@ SPHERE = SPHERES[0]  # keeps a column without variance within classes from decid
 
 
 @dataclass(frozen=True)
-class IndependentMember(Member):
+class IndependentMember(Additive):
     """One setting: `strength` a, in rows, of the pooled variance of a column in that of each class."""
 
     kinds: ClassVar[tuple[str, ...]] = (INDEPENDENT,)
@@ -87,13 +86,6 @@ class IndependentMember(Member):
         """The predictive density of new rows by column."""
         return tuple(own.density(self.strength, SPHERE) for own in self.prior)
 
-    def scores(self, reading: BinnedRows) -> Array:
-        return total(self._columns(reading))
-
-    def left_out(self, sample: Sample) -> Array:
-        """Return class-balanced log densities; a missing cell adds nothing."""
-        return total(self.left_out_columns(sample))
-
     @property
     def adds_up(self) -> bool:
         return True
@@ -110,22 +102,18 @@ class IndependentMember(Member):
         cells = sample.rows.gaussian_without(RAW, hidden)
         return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,), cells))
 
-    def _columns(self, reading: BinnedRows) -> Iterator[Array]:
+    def columns(self, reading: BinnedRows, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield the scores (n, k) of each column of the Gaussian block; a missing cell adds nothing."""
         cells = reading.gaussian(RAW)
-        return (density.log_density(cells[:, [j]]) for j, density in enumerate(self.densities))
+        for j in range(len(self.prior)) if wanted is None else wanted:
+            yield self.densities[j].log_density(cells[:, [j]])
+
+    def lower_column(self, inputs: Inputs, column: int) -> Term:
+        """Return the density."""
+        return inputs.normal(self.densities[column], (inputs.gaussian(RAW)[column],))
 
     def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
-        for density, cell in zip(self.densities, inputs.gaussian(RAW), strict=True):
-            yield inputs.normal(density, (cell,)), weight
-
-    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return the columns' scores: exact; those of a category's indicators together."""
-        columns = self.columns_read
-        owners = columns.owners[columns.used[RAW]]
-        score = np.zeros((*reading.known.shape, len(self.prior[0].stats.weight)))
-        for owner, part in zip(owners, self._columns(reading), strict=True):
-            score[:, owner] += centred(part)
-        return score, np.zeros_like(score)
+        return ((self.lower_column(inputs, j), weight) for j in range(len(self.prior)))
 
 
 def by_column(stats: PatternStats) -> tuple[WishartClasses, ...]:

@@ -92,27 +92,24 @@ class Split:
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
 
 
-def _deal(sample: Sample, k: int) -> Codes:
+def deal_in_turn(sample: Sample, k: int) -> Codes:
     """Return the fold (n,) of each row, those of a class in turn, or of whole groups."""
-    return _in_turn(sample.codes, k) if sample.place is None else sample.place
-
-
-def _in_turn(codes: Codes, k: int) -> Codes:
-    place = np.zeros(len(codes), dtype=np.int64)
+    if sample.place is not None:
+        return sample.place
+    place = np.zeros(len(sample), dtype=np.int64)
     for c in range(k):
-        members = np.flatnonzero(codes == c)
+        members = np.flatnonzero(sample.codes == c)
         place[members] = (np.arange(len(members)) + c) % FOLDS
     return place
 
 
 def choose_split(
-    rows: Array, codes: Codes, weight: Array, k: int, judge: HoldoutScorer, place: Codes | None = None
+    rows: Array, codes: Codes, weight: Array, k: int, judge: HoldoutScorer, place: Codes
 ) -> tuple[int, float, float, Array]:
     """Return the number of parts, a, γ and the left-out log densities (n, k) of least loss, by five folds.
 
     Where rows are many, one fold tells how many parts.
     """
-    place = _in_turn(codes, k) if place is None else place
     largest = int(np.bincount(codes, minlength=k).max()) // LEAST
     numbers = [parts for parts in PARTS if parts <= max(largest, PARTS[0])]
 
@@ -172,7 +169,7 @@ class SubclassMember(Member):
             return
         cells = _filled(known, numbers, sample)
         parts, strength, sphere, scores = choose_split(
-            cells, sample.codes, sample.weight, known.k, judge, _deal(sample, known.k)
+            cells, sample.codes, sample.weight, known.k, judge, deal_in_turn(sample, known.k)
         )
         member = cls._of(known, sample, cells, parts, strength, sphere)
         yield Candidate((member,), scores, judge, again=_Again(known, member).scores)
@@ -254,11 +251,11 @@ class _Again:
 
     def left_out(self, sample: Sample) -> Array:
         """Return log densities (n, k) of the rows, as they were judged."""
-        return self._scores(sample, _deal(sample, self.known.k), _filled(self.known, self.member.used, sample))
+        return self._scores(sample, deal_in_turn(sample, self.known.k), _filled(self.known, self.member.used, sample))
 
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return log densities (n, k) of some rows, some columns hidden."""
-        place = _deal(rows.whole, self.known.k)[rows.index]
+        place = deal_in_turn(rows.whole, self.known.k)[rows.index]
         cells = rows.sample.rows.gaussian_without(SCORES, hidden)[:, self.member.used]
         return self._scores(rows.whole, place, cells)
 
@@ -270,7 +267,7 @@ class _Again:
 
     def _found(self, sample: Sample) -> list[SubclassDensity]:
         if not self._folds:
-            own, k, place = self.member, self.known.k, _deal(sample, self.known.k)
+            own, k, place = self.member, self.known.k, deal_in_turn(sample, self.known.k)
             cells = _filled(self.known, own.used, sample)
             for v in range(FOLDS):
                 kept = place != v
