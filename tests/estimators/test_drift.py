@@ -11,13 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.errors import DataError, SchemaError, SettingError
 
 CLASSES = np.array(["a", "b", "c"])
@@ -92,50 +86,23 @@ def test_class_shares_are_told_from_the_rest(labels: bool) -> None:
     levels(within)
 
 
-MOVES: dict[str, tuple[Callable[[pd.DataFrame, np.ndarray, np.random.Generator], None], str]] = {}
-
-
-def _move(column: str) -> Any:
-    def keep(move: Any) -> Any:
-        MOVES[move.__name__] = move, column
-        return move
-
-    return keep
-
-
-@_move("size")
-def mean(X: pd.DataFrame, y: np.ndarray, rng: np.random.Generator) -> None:
-    X["size"] += 0.8
-
-
-@_move("tails")
-def scale(X: pd.DataFrame, y: np.ndarray, rng: np.random.Generator) -> None:
-    X["tails"] *= 2.5
-
-
-@_move("kind")
-def category(X: pd.DataFrame, y: np.ndarray, rng: np.random.Generator) -> None:
-    X.loc[rng.random(len(X)) < 0.3, "kind"] = "p"
-
-
-@_move("kind")
-def unseen(X: pd.DataFrame, y: np.ndarray, rng: np.random.Generator) -> None:
-    X.loc[rng.random(len(X)) < 0.05, "kind"] = "new"
-
-
-@_move("count")
-def missing(X: pd.DataFrame, y: np.ndarray, rng: np.random.Generator) -> None:
-    X.loc[rng.random(len(X)) < 0.1, "count"] = np.nan
+MOVES: dict[str, tuple[str, Callable[[pd.Series, np.random.Generator], Any]]] = {
+    "mean": ("size", lambda cells, rng: cells + 0.8),
+    "scale": ("tails", lambda cells, rng: cells * 2.5),
+    "category": ("kind", lambda cells, rng: cells.mask(rng.random(len(cells)) < 0.3, "p")),
+    "unseen": ("kind", lambda cells, rng: cells.mask(rng.random(len(cells)) < 0.05, "new")),
+    "missing": ("count", lambda cells, rng: cells.mask(rng.random(len(cells)) < 0.1)),
+}
 
 
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_planted_shift_is_found_where_it_is(name: str, labels: bool) -> None:
     rng = np.random.default_rng(4)
-    move, column = MOVES[name]
+    column, moved = MOVES[name]
     model = NaiveBayes().fit(*table(rng, 800))
     X, y = table(rng, 400)
-    move(X, y, rng)
+    X[column] = moved(X[column], rng)
     found = model.drift(X, y if labels else None)
     assert found.moved(0.01)[0] == column
     j = found.columns.index(column)
