@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def _adapted(fitted: Fitted, source: Source, names: Sequence[str], progress: Wat
 
     if source.once:
         raise SourceError.read_once(either('predict_table with priors="adapt"', "--priors adapt"), "twice")
-    kernel = Posteriors(fitted, tuple(names))
+    kernel = partial(_equal_posteriors, fitted, tuple(names))
     parts = list(answer(source, names, kernel, width=len(fitted.labels), progress=progress))
     if not parts:
         raise SourceError.no_rows(source.name)
@@ -93,16 +94,9 @@ def _as_text(output: str | os.PathLike[str], name: str, used: Sequence[str]) -> 
     return name not in used or format_of(Path(output)) == "CSV"
 
 
-@dataclass(frozen=True)
-class Posteriors:
-    """The kernel of a first pass over rows to be answered for: their posteriors under equal priors."""
-
-    fitted: Fitted
-    columns: tuple[str, ...]
-
-    def __call__(self, table: Table) -> Array:
-        """Return log posteriors (n, k) of the rows of a pyarrow table."""
-        return log_posterior(self.fitted, table.select(list(self.columns)), "uniform")
+def _equal_posteriors(fitted: Fitted, columns: Sequence[str], table: Table) -> Array:
+    """Return log posteriors (n, k) of the rows of a pyarrow table under equal priors."""
+    return log_posterior(fitted, table.select(list(columns)), "uniform")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..stats.rows import group_keys
 from ..table.labels import read_groups, read_labels, read_weights
 from .assessment import Assessment
 from .decide import check_costs
-from .leave_one_out import taken
+from .leave_one_out import check_one_kind, taken
 from .tally import BINS, FINE, NORMAL, Ranking, Tally, wilson
 
 if TYPE_CHECKING:
@@ -126,11 +126,7 @@ def _codes(fitted: Fitted, y: object, n: int, weight: Array) -> tuple[Codes, Cou
     """Return class numbers (n,), −1 for rows that cannot be judged, how many of them have which label, or none."""
     levels, codes = read_labels(y, n, fitted.who, missing="any")
     known = fitted.statistics.classes
-    if levels and len({isinstance(label, str) for label in (*known, *levels)}) > 1:
-        raise DataError(
-            f"The labels are {quoted(levels[:3])} and the model's classes {quoted(known[:3])}: text and numbers. "
-            "Next: give labels of the kind that the model was fitted with."
-        )
+    check_one_kind(known, levels)
     place = {label: c for c, label in enumerate(known)}
     number = np.array([*(place.get(level, -1) for level in levels), -1], dtype=np.int64)
     there = weight > 0

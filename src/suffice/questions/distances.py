@@ -30,7 +30,7 @@ def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
 
     A row that every class makes impossible is infinitely far from all.
     """
-    observed = missing_free(rows)
+    observed = observed_cells(take(rows, np.array([0])))[0]
     blocks, parts = _seen(model, rows, observed)
     density = Product(tuple(blocks)).log_density(parts)
     return measured(density, model.log_prior, _centers(blocks, rows, observed))
@@ -82,19 +82,10 @@ def _width(part: Any) -> int:
     return len(part) if isinstance(part, tuple) else int(part.shape[1])
 
 
-def _observed(part: Any) -> Flags:
-    missing = missing_cells(part)
-    return np.ones(part.shape, dtype=bool) if missing is None else ~missing
-
-
 def observed_cells(rows: Rows) -> Flags:
     """Return which cells of rows are observed (n, d)."""
-    return np.concatenate([_observed(part) for part in rows], axis=1)
-
-
-def missing_free(rows: Rows) -> Flags:
-    """Return which columns of the first row are observed (d,)."""
-    return np.concatenate([_observed(take([part], np.array([0]))[0])[0] for part in rows])
+    masks = [(part, missing_cells(part)) for part in rows]
+    return np.concatenate([np.ones(p.shape, dtype=bool) if mask is None else ~mask for p, mask in masks], axis=1)
 
 
 def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, is_sparse, np
-from ..errors import DataError, either, quoted
+from ..errors import DataError, either
 from ..estimate import Block
 from ..fitted import Fitted
 from ..schema import Level
@@ -18,6 +18,7 @@ from ..stats.pooling import Moments, column_moments
 from ..stats.reservoir import ALL
 from ..table.labels import read_labels, read_weights
 from .held_out import WHOLE
+from .leave_one_out import check_one_kind
 
 
 @dataclass(frozen=True)
@@ -193,24 +194,11 @@ def table_side(fitted: Fitted, X: object, y: object, sample_weight: object) -> S
     rows, n = fitted.encoded(X)
     weight = read_weights(sample_weight, n)
     weight = np.ones(n) if weight is None else weight
-    classes, codes = _labels(fitted, y, n)
+    classes, codes = ((), np.full(n, -1)) if y is None else read_labels(y, n, fitted.who, missing="any")
+    check_one_kind(fitted.statistics.classes, classes)
     codes = np.where(codes < 0, len(classes), codes)
     total = np.bincount(codes, weights=weight, minlength=len(classes) + 1).astype(np.float64)
     return Side(fitted.blocks, classes, total, list(rows), codes, weight, weight)
-
-
-def _labels(fitted: Fitted, y: object, n: int) -> tuple[tuple[Level, ...], Codes]:
-    """Return the labels there are, and a number of one for each row (n,), −1 without a label."""
-    if y is None:
-        return (), np.full(n, -1)
-    classes, codes = read_labels(y, n, fitted.who, missing="any")
-    known = fitted.statistics.classes
-    if classes and len({isinstance(label, str) for label in (*known, *classes)}) > 1:
-        raise DataError(
-            f"The labels are {quoted(classes[:3])} and the model's classes {quoted(known[:3])}: text and numbers. "
-            "Next: give labels of the kind that the model was fitted with."
-        )
-    return classes, codes
 
 
 class Pair(NamedTuple):

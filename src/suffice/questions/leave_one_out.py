@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..errors import DataError, either, quoted
 from ..fitted import Fitted
+from ..schema import Level
 from ..stats import Reservoir
 from ..stats.rows import group_keys, group_numbers, take_rows
 from ..table.labels import read_groups, read_labels, read_weights
@@ -40,6 +41,15 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
             f"are {quoted(list(known))}. Next: pass rows the model has learned, with their labels."
         )
     return np.array([*(known.get(label, -1) for label in labels), -1], dtype=np.int64)[codes]
+
+
+def check_one_kind(known: Sequence[Level], labels: Sequence[Level]) -> None:
+    """Raise DataError where labels are text and the model's classes are numbers, or the other way round."""
+    if labels and len({isinstance(label, str) for label in (*known, *labels)}) > 1:
+        raise DataError(
+            f"The labels are {quoted(labels[:3])} and the model's classes {quoted(known[:3])}: text and numbers. "
+            "Next: give labels of the kind that the model was fitted with."
+        )
 
 
 @dataclass(frozen=True, eq=False)
