@@ -11,6 +11,7 @@ from statistic_laws import check_statistics
 
 from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
 from suffice.densities.mixture import sum_within
+from suffice.em.cell_passes import fill_shared_out
 from suffice.em.mixture import Holes, Job, Rows, climb, expect
 from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
@@ -60,7 +61,7 @@ def test_the_likelihood_never_falls(seed, n, d, m, name, missing, unlabelled):
     weight = rng.choice([0.5, 1.0, 3.0], size=n)
     rows, owner = Rows.of(X, codes, weight), np.repeat([0, 1], m)
     trace = []
-    job = Job.start(rows, 2, FAMILIES[name], told(d), max_iter=60, tol=0.0, progress=trace.append)
+    job = Job.start(rows, 2, FAMILIES[name].under(told(d)), max_iter=60, tol=0.0, progress=trace.append)
     share = rng.random((n, 2 * m)) * ((codes[:, None] == owner) | (codes < 0)[:, None])
     reached = climb(rows, owner, share / share.sum(axis=1, keepdims=True), job)
     assert (np.diff(reached.trace) >= 0).all()
@@ -79,7 +80,7 @@ def test_plain_em_climbs_without_the_guard(rng, family):
     X = np.concatenate([rng.normal(size=(150, 3)), rng.normal(size=(150, 3)) + 2.5])
     X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     rows, owner = Rows.of(X, np.zeros(300, dtype=int), None), np.array([0, 0])
-    job = Job.start(rows, 1, family, Settings(classes=("a",), columns=(0, 1, 2)), max_iter=40, tol=0.0)
+    job = Job.start(rows, 1, family.under(Settings(classes=("a",), columns=(0, 1, 2))), max_iter=40, tol=0.0)
     share = np.eye(2)[(np.arange(300) >= 150).astype(int)]
     reached = climb(rows, owner, share, job)
     loose = (
@@ -95,7 +96,7 @@ def test_plain_em_climbs_the_likelihood_times_the_prior(rng, structure):
     X = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) @ np.diag([1.0, 2.0, 0.5]) + 2.0])
     family = MixtureFamily(inner=GaussianFamily(structure=STRUCTURES[structure]), prior=2.5)
     rows, owner = Rows.of(X, np.zeros(120, dtype=int), None), np.array([0, 0])
-    job = Job.start(rows, 1, family, Settings(classes=("a",), columns=(0, 1, 2)), max_iter=60, tol=0.0)
+    job = Job.start(rows, 1, family.under(Settings(classes=("a",), columns=(0, 1, 2))), max_iter=60, tol=0.0)
     reached = climb(rows, owner, np.eye(2)[(np.arange(120) >= 40).astype(int)], job)
     assert len(reached.trace) > 10
     assert (np.diff(reached.trace) >= 0).all()
@@ -114,11 +115,11 @@ def test_a_fixed_prior_stays_fixed(rng):
     codes[20:140] = -1
     family, search = MixtureFamily(), Search([2, 2], [0, 0])
     known = codes >= 0
-    stats = fit_mixtures(X[known], codes[known], 2, None, family, told(2), search)
+    stats = fit_mixtures(X[known], codes[known], 2, None, family.under(told(2)), search)
     assert not stats.is_single
     with np.errstate(divide="ignore"):
         prior = np.log([1.0, 0.0])
-    joined = join_rows(X, codes, None, stats, family, told(2), search, prior)
+    joined = join_rows(X, codes, None, stats, family.under(told(2)), search, prior)
     weight = np.bincount(joined.owner, weights=joined.weight)
     assert weight[1] == pytest.approx(20.0)
 
@@ -151,7 +152,7 @@ def test_expected_statistics_are_conditional_moments(rng):
     """One row, one component: the expected statistics are the conditional mean and covariance, worked by hand."""
     sigma, mean = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([1.0, -1.0])
     row = np.array([[3.0, np.nan]])
-    stats = Holes.find(row).summarize(
+    stats = fill_shared_out(
         row,
         np.array([[2.0]]),
         Gaussian(mean[None], Full.factor(sigma[None]), (0, 1)),
@@ -223,7 +224,7 @@ def test_statistics_of_single_components_keep_the_laws(rng, family):
 def test_statistics_of_several_components_move_and_save_but_do_not_merge(rng):
     X = np.concatenate([rng.normal(size=(50, 2)) + c for c in (0, 9, 20)])
     codes, family = np.repeat([0, 0, 1], 50), MixtureFamily()
-    stats = fit_mixtures(X, codes, 2, None, family, told(2), Search([2, 1], [0, 0]))
+    stats = fit_mixtures(X, codes, 2, None, family.under(told(2)), Search([2, 1], [0, 0]))
     density, _ = family.estimate(stats, told(2))
     moved, _ = family.estimate(stats.place([2, 0], 4), Settings(classes=tuple("abcd"), columns=(0, 1)))
     np.testing.assert_allclose(moved.log_density(X)[:, [2, 0]], density.log_density(X), rtol=1e-12)
@@ -248,7 +249,7 @@ def test_statistics_of_several_components_move_and_save_but_do_not_merge(rng):
 )
 def test_damaged_statistics_are_refused(rng, damage):
     X = np.concatenate([rng.normal(size=(50, 2)) + c for c in (0, 9, 20)])
-    stats = fit_mixtures(X, np.repeat([0, 0, 1], 50), 2, None, MixtureFamily(), told(2), Search([2, 1], [0, 0]))
+    stats = fit_mixtures(X, np.repeat([0, 0, 1], 50), 2, None, MixtureFamily().under(told(2)), Search([2, 1], [0, 0]))
     fields, plain = stats.arrays()
     with pytest.raises(ValueError, match=r"owner|an array of|components|amounts below|numbers beyond"):
         MixtureStats.from_arrays(fields | damage, plain)

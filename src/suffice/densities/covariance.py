@@ -15,6 +15,9 @@ from typing import Protocol, Self
 
 from .._arrays import Array, invert_triangular, lower_factor, np, parallel_each, row_chunks, rows_within
 
+PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
+FAR = 1e6  # squared distance between class means above which distances are not expanded into products
+
 
 class Conditional(Protocol):
     """What `Gaussian` asks of the law of missing columns given observed ones."""
@@ -111,10 +114,6 @@ class Factors:
     def spread_of_each(self) -> Array:
         by_factors = self.loadings @ self.spread
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", by_factors, by_factors) + self.scale**2))
-
-
-PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
-FAR = 1e6  # squared distance between class means above which distances are not expanded into products
 
 
 class Covariance(Protocol):

@@ -30,6 +30,7 @@ MOST_COUNTS = 4096  # counts below it are listed one by one; beyond a Poisson is
 DRAWS = 128  # of every class, where a density can be drawn from and no more
 
 Kernel = Callable[[Array, slice], Array]  # squared distances in scales (h, m, c) of some rows → log densities
+Limit = tuple[Array, Array]  # order and log coefficient: a density is coefficient · α^order as the smoothing α → 0
 
 
 class Outcomes(NamedTuple):
@@ -172,9 +173,6 @@ def _weighed(value: Array, log_share: Array) -> tuple[Array, Array]:
     return np.take_along_axis(value, order, axis=1).astype(np.float64), np.take_along_axis(
         share, order[:, :, None], axis=1
     )
-
-
-Limit = tuple[Array, Array]  # order and log coefficient: a density is coefficient · α^order as the smoothing α → 0
 
 
 class Density(ABC):

@@ -101,12 +101,9 @@ class _State:
 
     def take(self, kept: Codes) -> None:
         """Go on with some of the problems."""
-        self.unit, self.x, self.ahead = self.unit[kept], self.x[kept], self.ahead[kept]
-        self.origin = self.origin[kept]
-        self.likelihood, self.mended, self.secured = self.likelihood[kept], self.mended[kept], self.secured[kept]
-        self.shortest, self.idle = self.shortest[kept], self.idle[kept]
-        self.refusals, self.detour = self.refusals[kept], self.detour[kept]
-        self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
+        for name in self.__slots__:
+            own = getattr(self, name)
+            setattr(self, name, [each[kept] for each in own] if isinstance(own, list) else own[kept])
 
 
 def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | None = None) -> Climb:

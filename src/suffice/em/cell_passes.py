@@ -17,6 +17,8 @@ from .accelerated_em import Progress
 from .cells import Units, check_columns, climb_from
 from .step import Moments, Parts, Point, Regressions, add_up, as_scatter, expect, maximize
 
+Flags = NDArray[np.bool_]
+
 
 def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
     """Return the statistics of rows (n, d) with missing cells at what `density` expects of them, given the class.
@@ -98,9 +100,6 @@ def _statistics(moments: Moments, density: Gaussian, form: type[Scatter]) -> Gau
     scatter = np.zeros((len(second), d, d))
     scatter[np.ix_(range(len(second)), used, used)] = second
     return GaussianStats(total, mean, form(scatter[0] if form is PooledScatter else scatter), form)
-
-
-Flags = NDArray[np.bool_]
 
 
 def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: Point) -> Moments:

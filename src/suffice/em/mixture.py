@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Covariance, Full, Gaussian, LowRank, Mixture
@@ -17,52 +17,29 @@ from ..densities.gaussian import scores_by_size
 from ..densities.mixture import sum_within
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, MixtureStats, PatternStats
-from ..stats.scatter import Scatter
 from .cell_passes import fill_shared_out
 
+LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
+COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
+Flags = NDArray[np.bool_]
+Progress = Callable[[float], None]
 ComponentStats = GaussianStats | PatternStats | CompletedStats
 
 
-class Components(Protocol):
-    """The Gaussians that are mixed."""
+class MixtureModel(Protocol):
+    """What EM climbs, `estimate.mixture.MixtureEstimate`: how rows are counted, and the M step under its settings."""
 
     @property
     def structure(self) -> type[Covariance]:
-        """The structure of their covariances."""
+        """The structure of the covariances."""
 
     @property
     def shared(self) -> bool:
         """Whether all components of all classes have one covariance."""
 
     @property
-    def form(self) -> type[Scatter]:
-        """The scatter that is kept."""
-
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ComponentStats:
-        """Return the statistics of a batch, `codes` (n,) being numbers of components."""
-
-
-class Mixing(Protocol):
-    """How rows are counted."""
-
-    @property
-    def inner(self) -> Components:
-        """The family of the components."""
-
-    @property
     def within(self) -> bool:
         """Whether the components of a class share one covariance."""
-
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
-        """Return the statistics of a batch, one component per class."""
-
-
-class MixtureModel(Protocol):
-    """What EM climbs: how rows are counted, and the M step under the settings of an estimate."""
-
-    @property
-    def family(self) -> Mixing:
-        """How rows are counted."""
 
     @property
     def pools(self) -> bool:
@@ -75,6 +52,15 @@ class MixtureModel(Protocol):
     def gentle(self) -> Self:
         """Return the model in which the components of a class share one covariance, for a first step."""
 
+    def apart(self) -> Self:
+        """Return the model that fits each class alone: where all share a covariance, its components share one."""
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
+        """Return the statistics of a batch, one component per class."""
+
+    def count(self, rows: Array, component: Codes, m: int, weight: Array | None) -> ComponentStats:
+        """Return the statistics of the components (n,) of a batch, numbers below `m`."""
+
     def estimate(self, stats: MixtureStats) -> Mixture:
         """Return the mixture of largest likelihood, with the repairs that keep its covariances usable."""
 
@@ -83,22 +69,6 @@ class MixtureModel(Protocol):
 
     def label(self, c: int) -> Level:
         """Return the name of a class, for errors."""
-
-
-S_contra = TypeVar("S_contra", contravariant=True)
-
-
-class MixtureFamily(Mixing, Protocol[S_contra]):
-    """What becomes a model under settings."""
-
-    def under(self, settings: S_contra) -> MixtureModel:
-        """Return the model that EM climbs."""
-
-    def apart(self) -> Self:
-        """Return the family that fits each class alone: where all share a covariance, its components share one."""
-
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +98,6 @@ class Holes:
         scores[self.complete] = gaussian.log_density(values[self.complete])
         scores[self.some] = scores_by_size(covariance, values[self.some][:, used], gaussian.means[:, used])
         return scores
-
-    def summarize(self, values: Array, weight: Array, gaussian: Gaussian, form: type[Scatter]) -> GaussianStats:
-        """Return the expected statistics of the rows that miss some cells, weighted by component (n, m)."""
-        return fill_shared_out(values[self.some], weight[self.some], gaussian, form)
-
-
-LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
-COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
-Flags = NDArray[np.bool_]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +133,7 @@ class Job:
         cls,
         rows: Rows,
         k: int,
-        family: MixtureFamily[T],
-        settings: T,
+        model: MixtureModel,
         *,
         log_prior: Array | None = None,
         max_iter: int = 500,
@@ -183,14 +142,9 @@ class Job:
     ) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)
-        stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
-        model, total = family.under(settings), float(rows.weight.sum())
+        stats = model.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
+        total = float(rows.weight.sum())
         return cls(model, model.estimate(stats).components, total, log_prior, max_iter, tol, progress)
-
-    @property
-    def family(self) -> Mixing:
-        """How rows are counted."""
-        return self.model.family
 
     def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
         """Return what fills missing cells before components are known: the Gaussian of each one's class."""
@@ -199,14 +153,14 @@ class Job:
     @property
     def separate(self) -> bool:
         """Whether every component has its own covariance, which can then collapse."""
-        return not (self.family.within or self.family.inner.shared)
+        return not (self.model.within or self.model.shared)
 
     @property
     def least_rows(self) -> float:
         """The weight below which a component is dropped."""
         if not self.separate:
             return 1.0
-        alone = self.family.inner.structure is Full and not self.model.shrinks
+        alone = self.model.structure is Full and not self.model.shrinks
         return len(self.reference.used) + 1.0 if alone else 2.0
 
 
@@ -296,7 +250,7 @@ class _State:
         """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
         dropped, k = False, len(job.reference.means)
         while True:
-            self.stats = condense(self.rows, self.owner, self.share, self.gaussian, self.job.family, k)
+            self.stats = condense(self.rows, self.owner, self.share, self.gaussian, self.job.model, k)
             self.mixture = job.model.estimate(self.stats)
             worst = _lightest(self, _collapsed(self, job))
             if not worst.any():
@@ -339,17 +293,18 @@ def owners(found: Sequence[Climb]) -> Codes:
     return np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
 
 
-def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: Mixing, k: int) -> MixtureStats:
+def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, model: MixtureModel, k: int) -> MixtureStats:
     """Return the statistics of the components: every row counts in each by its responsibility times its weight."""
     weighted = share * rows.weight[:, None]
-    full = family.inner.structure is Full
+    full = model.structure is Full
     plain = rows.holes.complete if full else np.arange(len(rows.values))
     row, component = np.nonzero(weighted[plain])
     part = weighted[plain][row, component]
-    inner = family.inner.summarize(rows.values[plain][row], component, len(owner), part)
+    inner = model.count(rows.values[plain][row], component, len(owner), part)
     if full and rows.holes.any_filled:
         assert isinstance(inner, PatternStats)
-        filled = rows.holes.summarize(rows.values, weighted, gaussian, inner.complete.form)
+        some = rows.holes.some
+        filled = fill_shared_out(rows.values[some], weighted[some], gaussian, inner.complete.form)
         inner = PatternStats(inner.complete.merge(filled), {})
     ones = np.ones(k, dtype=np.int64)
     return MixtureStats(owner, weighted.sum(axis=0), inner, ones, ones, np.zeros(k, dtype=np.int64))

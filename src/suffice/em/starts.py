@@ -17,7 +17,7 @@ from ..errors import DataError, setting
 from ..schema import Level
 from ..stats import MixtureStats
 from .kmeans import far_apart, lloyd
-from .mixture import Climb, Job, Mixing, MixtureFamily, Rows, T, climb, expect, log_shares, owners, share_by_class
+from .mixture import Climb, Job, MixtureModel, Rows, climb, expect, log_shares, owners, share_by_class
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
@@ -44,7 +44,7 @@ class Search:
 
 
 def fit_mixtures(
-    values: Array, codes: Codes, k: int, weight: Array | None, family: MixtureFamily[T], settings: T, search: Search
+    values: Array, codes: Codes, k: int, weight: Array | None, model: MixtureModel, search: Search
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows (n, d), class by class.
 
@@ -52,14 +52,14 @@ def fit_mixtures(
     in every class these are the statistics of the rows, as for one Gaussian per class.
     """
     if all(wanted == 1 for wanted in search.wanted):
-        return family.summarize(values, codes, k, weight)
-    own, rows = family.apart(), Rows.of(values, codes, weight)
-    found = [_fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, settings, search) for c in range(k)]
+        return model.summarize(values, codes, k, weight)
+    own, rows = model.apart(), Rows.of(values, codes, weight)
+    found = [_fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, search) for c in range(k)]
 
     if all(climbed.stats.is_single for climbed in found):
-        stats = family.summarize(values, codes, k, weight)
-    elif family.inner.shared or family.under(settings).pools or _unseen(values, codes, k, family):
-        stats = _fit_together(rows, found, family, settings, search)
+        stats = model.summarize(values, codes, k, weight)
+    elif model.shared or model.pools or _unseen(values, codes, k, model):
+        stats = _fit_together(rows, found, model, search)
     else:
         stats = reduce(MixtureStats.beside, (climbed.stats for climbed in found))
     asked = np.concatenate([climbed.stats.asked for climbed in found])
@@ -71,8 +71,7 @@ def join_rows(
     codes: Codes,
     weight: Array | None,
     stats: MixtureStats,
-    family: MixtureFamily[T],
-    settings: T,
+    model: MixtureModel,
     search: Search,
     log_prior: Array | None,
 ) -> MixtureStats:
@@ -81,7 +80,7 @@ def join_rows(
     `stats` are those of the labelled rows; `log_prior` (k,) the class priors, None for the classes' shares.
     """
     rows = Rows.of(values, codes, weight)
-    job = Job.start(rows, stats.k, family, settings, log_prior=log_prior, max_iter=search.max_iter, tol=search.tol)
+    job = Job.start(rows, stats.k, model, log_prior=log_prior, max_iter=search.max_iter, tol=search.tol)
     mixture = job.model.estimate(stats)
     _, share = expect(rows, mixture, log_shares(stats) if log_prior is None else log_prior)
     reached = climb(rows, stats.owner, share, job, mixture.components).stats
@@ -95,12 +94,12 @@ def _in_order(rows: Rows, members: Codes) -> Rows:
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
-def _fit_class(rows: Rows, c: int, family: MixtureFamily[T], settings: T, search: Search) -> Climb:
+def _fit_class(rows: Rows, c: int, model: MixtureModel, search: Search) -> Climb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
     `rows` are its rows, numbered 0, in lexicographic order.
     """
-    job = Job.start(rows, 1, family, settings, max_iter=search.max_iter, tol=search.tol)
+    job = Job.start(rows, 1, model, max_iter=search.max_iter, tol=search.tol)
     rng = np.random.default_rng(search.seeds[c])
     wanted, kinds = search.wanted[c], _distinct(rows.values)
     if isinstance(wanted, str):
@@ -153,14 +152,14 @@ def _bic(climbed: Climb, job: Job) -> float:
 def _parameters(m: int, job: Job) -> int:
     """Return the number of free parameters of m components: weights, means and covariances."""
     d = len(job.reference.used)
-    structure = job.family.inner.structure
+    structure = job.model.structure
     each = d * (d + 1) // 2 if structure is Full else d if structure is Diagonal else 1
     return m - 1 + m * d + each * (m if job.separate else 1)
 
 
 def _alone(rows: Rows, job: Job) -> Climb:
     """Return the class as one component, in closed form."""
-    stats = job.family.summarize(rows.values, rows.codes, 1, rows.weight)
+    stats = job.model.summarize(rows.values, rows.codes, 1, rows.weight)
     mixture = Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1))
     return Climb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
 
@@ -256,20 +255,18 @@ def _distinct(values: Array) -> int:
     return 1 + int((~same.all(axis=1)).sum())
 
 
-def _unseen(values: Array, codes: Codes, k: int, family: Mixing) -> bool:
+def _unseen(values: Array, codes: Codes, k: int, model: MixtureModel) -> bool:
     """Return whether a class lacks the values of a column, so that it must borrow from the others."""
-    if family.inner.structure is not Full:
+    if model.structure is not Full:
         return False
     counts = np.zeros((k, values.shape[1]))
     np.add.at(counts, codes, ~np.isnan(values))
     return bool((counts <= 1).any())
 
 
-def _fit_together(
-    rows: Rows, found: Sequence[Climb], family: MixtureFamily[T], settings: T, search: Search
-) -> MixtureStats:
+def _fit_together(rows: Rows, found: Sequence[Climb], model: MixtureModel, search: Search) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
     owner = owners(found)
     share = share_by_class(rows, owner, [climbed.mixture for climbed in found])
-    job = Job.start(rows, len(found), family, settings, max_iter=search.max_iter, tol=search.tol)
+    job = Job.start(rows, len(found), model, max_iter=search.max_iter, tol=search.tol)
     return climb(rows, owner, share, job, job.fillers(owner, rows)).stats

@@ -12,7 +12,7 @@ cells are imputed and drawn: one Cholesky factor that holds slopes and a factor 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
@@ -21,6 +21,10 @@ from ..densities.regularize import FLOOR, USABLE, correlations, least_amount, sh
 # A correlation matrix with a lower eigenvalue is too near singular to regress with. Estimates are kept above USABLE:
 # at half of that no covariance that was mended, or is an estimate, comes to be mended again for rounding.
 SINGULAR = 0.5 * USABLE
+PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
+BY_PATTERN, BY_ROW = ("observed", "missing", "unit", "mass"), ("pattern", "owner", "weight", "centred", "cells")
+LEAST_SHARE = 1e-5  # and at least this share of the variances
+Flags = NDArray[np.bool_]
 
 
 class Given(NamedTuple):
@@ -104,11 +108,6 @@ def _log_det(matrices: Array) -> Array:
     return np.asarray(np.linalg.slogdet(matrices)[1])
 
 
-PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
-LEAST_SHARE = 1e-5  # and at least this share of the variances
-Flags = NDArray[np.bool_]
-
-
 @dataclass(frozen=True, slots=True)
 class Point:
     """Parameters: means (k, d), and covariances (k, d, d) or the shared one (1, d, d)."""
@@ -143,52 +142,29 @@ class Parts:
     def take(self, classes: Codes, units: Codes) -> Parts:
         """Return what belongs to some classes and covariances (both ascending), numbered anew."""
         kept, rows = np.isin(self.unit, units), np.isin(self.owner, classes)
-        number = np.cumsum(kept) - 1
-        return Parts(
-            self.observed[kept],
-            self.missing[kept],
-            np.searchsorted(units, self.unit[kept]),
-            self.mass[kept],
-            number[self.pattern[rows]],
-            np.searchsorted(classes, self.owner[rows]),
-            self.weight[rows],
-            self.centred[rows],
-            self.cells[rows],
-        )
+        found, number = self._cut(kept, rows), np.cumsum(kept) - 1
+        unit, owner = np.searchsorted(units, found.unit), np.searchsorted(classes, found.owner)
+        return replace(found, unit=unit, pattern=number[found.pattern], owner=owner)
+
+    def _cut(self, patterns: slice | Flags, rows: slice | Flags) -> Parts:
+        """Return some of the patterns and rows; these still have their numbers."""
+        by_pattern = {name: getattr(self, name)[patterns] for name in BY_PATTERN}
+        return Parts(**by_pattern, **{name: getattr(self, name)[rows] for name in BY_ROW})
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return parts with equally many observed cells as one."""
-        before = np.cumsum([0, *(len(part.observed) for part in parts[:-1])])
-        return cls(
-            np.concatenate([part.observed for part in parts]),
-            np.concatenate([part.missing for part in parts]),
-            np.concatenate([part.unit for part in parts]),
-            np.concatenate([part.mass for part in parts]),
-            np.concatenate([part.pattern + first for part, first in zip(parts, before, strict=True)]),
-            np.concatenate([part.owner for part in parts]),
-            np.concatenate([part.weight for part in parts]),
-            np.concatenate([part.centred for part in parts]),
-            np.concatenate([part.cells for part in parts]),
-        )
+        whole = {name: np.concatenate([getattr(own, name) for own in parts]) for name in (*BY_PATTERN, *BY_ROW)}
+        before = np.cumsum([0, *(len(own.observed) for own in parts[:-1])])
+        return cls(**whole | {"pattern": whole["pattern"] + np.repeat(before, [len(own.pattern) for own in parts])})
 
     def bounded(self) -> Iterator[Parts]:
         """Yield the parts a bounded number of patterns at a time; rows must be in the order of their patterns."""
         s, o = self.observed.shape
         size = rows_within(16 * (o + self.missing.shape[1]) ** 2, IN_MEMORY)
         for part in row_chunks(s, size):
-            own = slice(*np.searchsorted(self.pattern, [part.start, part.stop]).tolist())
-            yield Parts(
-                self.observed[part],
-                self.missing[part],
-                self.unit[part],
-                self.mass[part],
-                self.pattern[own] - part.start,
-                self.owner[own],
-                self.weight[own],
-                self.centred[own],
-                self.cells[own],
-            )
+            found = self._cut(part, slice(*np.searchsorted(self.pattern, [part.start, part.stop]).tolist()))
+            yield replace(found, pattern=found.pattern - part.start)
 
 
 @dataclass(frozen=True, slots=True)

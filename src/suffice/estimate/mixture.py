@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .._arrays import Array, Codes, np
-from ..densities import Full, Gaussian, Mixture
+from ..densities import Covariance, Full, Gaussian, Mixture
 from ..em.mixture import ComponentStats
 from ..notes import Kind, Note
 from ..schema import Level
@@ -63,11 +63,6 @@ class MixtureFamily(Family):
             log_weight = np.log(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))
         return Mixture(gaussian, stats.owner, log_weight), [*_fit_notes(stats, classes), *notes]
 
-    def apart(self) -> MixtureFamily:
-        if not self.inner.shared:
-            return self
-        return replace(self, inner=replace(self.inner, shared=False), within=True)
-
     def under(self, settings: Settings) -> MixtureEstimate:
         """Return the model that EM climbs: of largest likelihood, with the repairs that keep a covariance usable."""
         shrinkage = Shrinkage(None) if settings.shrinkage.forbidden else settings.shrinkage
@@ -100,6 +95,18 @@ class MixtureEstimate:
     classes: tuple[Level, ...] = ()
 
     @property
+    def structure(self) -> type[Covariance]:
+        return self.family.inner.structure
+
+    @property
+    def shared(self) -> bool:
+        return self.family.inner.shared
+
+    @property
+    def within(self) -> bool:
+        return self.family.within
+
+    @property
     def pools(self) -> bool:
         return self.settings.shrinkage.pooling > 0
 
@@ -109,7 +116,18 @@ class MixtureEstimate:
         return asked.amount is not None or asked.rule is not None or self.pools
 
     def gentle(self) -> MixtureEstimate:
-        return replace(self, family=replace(self.family, within=not self.family.inner.shared))
+        return replace(self, family=replace(self.family, within=not self.shared))
+
+    def apart(self) -> MixtureEstimate:
+        if not self.shared:
+            return self
+        return replace(self, family=replace(self.family, inner=replace(self.family.inner, shared=False), within=True))
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
+        return self.family.summarize(rows, codes, k, weight)
+
+    def count(self, rows: Array, component: Codes, m: int, weight: Array | None) -> ComponentStats:
+        return self.family.inner.summarize(rows, component, m, weight)
 
     def estimate(self, stats: MixtureStats) -> Mixture:
         return self.family.estimate(stats, self.settings)[0]

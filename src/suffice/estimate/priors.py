@@ -17,6 +17,7 @@ BASES = ("uniform", "pooled")
 NAMED = ("loo", "jeffreys")
 POOLED = 0.9  # share of the pooled covariance with a strength that is given
 SETTLED = 100.0, 0.99  # strength and share that suit most tables where nothing can be chosen
+PRIORS = (None, "uniform", "one number per class", "a Dirichlet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +268,6 @@ def _frozen(array: Array) -> tuple[object, ...]:
     return tuple(_frozen(part) for part in array) if array.ndim > 1 else tuple(array.tolist())
 
 
-PRIORS = (None, "uniform", "one number per class", "a Dirichlet")
-
-
 def class_log_prior(weight: Array, priors: object) -> Array:
     """Return log π (k,) in nats: class shares of the weight (None), equal ("uniform"), or the given numbers.
 
@@ -280,7 +278,8 @@ def class_log_prior(weight: Array, priors: object) -> Array:
     elif isinstance(priors, Dirichlet):
         if priors.base != "uniform":
             raise SettingError(
-                f"{setting('priors', priors)}: classes are the shares. Next: a uniform base{either(', or None', '')}."
+                f"{setting('priors', priors)}: classes are the shares. Next: "
+                + either('base="uniform", or None.', "a uniform base.")
             )
         shares = (weight + priors.strength) / (weight.sum() + priors.strength * len(weight))
     elif isinstance(priors, str):

@@ -75,7 +75,7 @@ class MixtureFitted(Fitted):
     def summarize_block(self, block: Block, rows: Array, batch: Batch) -> MixtureStats:
         """Return the statistics of the components, found by EM."""
         search, told = self.components.search(batch.classes), self._block_settings(batch.classes)
-        return fit_mixtures(rows, batch.codes, len(batch.classes), batch.weight, self._family, told, search)
+        return fit_mixtures(rows, batch.codes, len(batch.classes), batch.weight, self._family.under(told), search)
 
     def _log_prior_given(self) -> Array | None:
         """Return log π (k,), None where classes have their shares of the weight."""
@@ -89,7 +89,7 @@ class MixtureFitted(Fitted):
             return None
         search, told = self.components.search(classes), self._block_settings(classes)
         prior = self._log_prior_given()
-        found = join_rows(batch.rows[0], batch.codes, batch.weight, stats, self._family, told, search, prior)
+        found = join_rows(batch.rows[0], batch.codes, batch.weight, stats, self._family.under(told), search, prior)
         statistics = ByClass(classes, _weight(found), (found,), len(batch.codes), heaviest=batch.heaviest)
         return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
 

@@ -27,6 +27,11 @@ from .reservoir import Reservoir
 ENOUGH = 500  # distinct rows that tell which columns depend on each other
 MOST_COLUMNS = 64  # whose dependences are looked for; of more, columns depend on the class alone
 EXCESS = 4.0  # times as many repeated rows as expected: up to 3.2 of votes, mushrooms and scores, over 5 once copied
+FEWEST_VALUES = 11
+ROWS_PER_VALUE = 2.0
+MOST_OTHERS = 20  # columns that a column is judged by, evenly spaced where there are more
+LESS = 0.2  # share by which distances within values are less
+ERRORS = 5.0
 
 
 def as_judged(sample: Reservoir) -> Reservoir:
@@ -128,13 +133,6 @@ def _information(a: Codes, b: Codes) -> float:
     alone, other, together = (-float((own / len(a)) @ np.log(own / len(a))) for own in counts)
     chance = (len(counts[0]) - 1) * (len(counts[1]) - 1) / (2.0 * len(a))
     return alone + other - together - chance
-
-
-FEWEST_VALUES = 11
-ROWS_PER_VALUE = 2.0
-MOST_OTHERS = 20  # columns that a column is judged by, evenly spaced where there are more
-LESS = 0.2  # share by which distances within values are less
-ERRORS = 5.0
 
 
 class Cells(NamedTuple):

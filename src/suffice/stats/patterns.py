@@ -20,6 +20,10 @@ from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter, spread
 from .statistic import Fields, Plain, Statistic
 
+Pattern = tuple[int, ...]  # positions of the observed columns
+MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns
+MAX_OWN_CELLS = 1 << 24  # 128 MiB of what each class adds to pooled ones
+
 
 @dataclass(frozen=True, slots=True)
 class CompletedStats(Statistic):
@@ -92,11 +96,6 @@ class CompletedStats(Statistic):
         if type(steps) is not int or steps < 0 or type(moved) not in (int, float) or not 0 <= moved < np.inf:
             raise ValueError("steps of completed statistics")
         return cls(complete, observed, secured, steps, float(moved))
-
-
-Pattern = tuple[int, ...]  # positions of the observed columns
-MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns
-MAX_OWN_CELLS = 1 << 24  # 128 MiB of what each class adds to pooled ones
 
 
 class TooManyPatternsError(DataError):

@@ -23,6 +23,8 @@ Keys = NDArray[np.uint64]
 SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the mantissa
 
 _GOLDEN = 0x9E3779B97F4A7C15
+FOLDS = 5  # of whole groups
+FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
 
 
 def take_rows(part: Any, index: Codes | slice | NDArray[np.bool_]) -> Any:
@@ -216,10 +218,6 @@ def _mix(keys: Keys, room: Keys) -> Keys:
     keys *= np.uint64(0x94D049BB133111EB)
     keys ^= np.right_shift(keys, np.uint64(31), out=room)
     return keys
-
-
-FOLDS = 5  # of whole groups
-FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
 
 
 @dataclass(frozen=True, eq=False)

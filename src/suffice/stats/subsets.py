@@ -20,6 +20,11 @@ from .patterns import PatternStats
 from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
 from .statistic import Statistic
 
+# Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41,
+# and no ratio of counts, where the last digit of a sum would decide.
+MINOR = 2.0**0.5 - 1.0
+Flags = NDArray[np.bool_]
+
 
 def of_columns(stats: Any, columns: Sequence[int]) -> Any:
     """Return the statistics of these columns alone, in this order; None for kinds that cannot be taken apart.
@@ -73,12 +78,6 @@ def _patterns(stats: PatternStats, index: Codes) -> PatternStats:
             none = GaussianStats.zero(k, len(index), stats.complete.form)
             found = found.merge(PatternStats(none, {tuple(kept): (present, part)}))
     return found
-
-
-# Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41,
-# and no ratio of counts, where the last digit of a sum would decide.
-MINOR = 2.0**0.5 - 1.0
-Flags = NDArray[np.bool_]
 
 
 def without(whole: Statistic, part: Statistic, rest: Statistic, kept_whole: Flags) -> Statistic:

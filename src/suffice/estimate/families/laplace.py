@@ -19,6 +19,8 @@ from ._removal import SLACK, refuse, row_weights, without
 from .family import Family, Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
+CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums
+FARTHEST = -1e300  # nats: columns of a row can be added up and taken away again
 
 
 def fit_laplace(stats: ValueStats, settings: Settings) -> tuple[Laplace, list[Note]]:
@@ -125,10 +127,6 @@ def _medians(x: Array, weight: Array, bounds: Codes) -> Array:
             a, b = x[start + low], x[start + min(high, stop - start - 1)]
             medians[i] = a if a == b else a + 0.5 * (b - a)
     return medians
-
-
-CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums
-FARTHEST = -1e300  # nats: columns of a row can be added up and taken away again
 
 
 def leave_values_out(rows: Array, stats: ValueStats, codes: Codes, weight: Array | None, settings: Settings) -> Array:
