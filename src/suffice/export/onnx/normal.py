@@ -188,7 +188,10 @@ def _marginal_dense(g: Graph, term: Normal, spread: Dense, tiles: Tiles) -> Meas
     else:
         z = (g.unsqueeze(x, 3) - term.location.T[:, None, None]) / scale.T[:, None, None]
         side = _observed_only(g, z, g.unsqueeze(seen, 1, 3))  # (d, t, b, m)
-    augmented = g.join([_batch_last(g, matrix, d, count), _flat_sides(g, side, count, m)], 1)
+    # the batch last: (d, d, b · g), and right-hand sides (d, m · t, b) for a shared covariance, else (d, t, b · m)
+    matrix = g.squeeze(matrix, 3) if count == 1 else g.reshape(matrix, d, d, -1)
+    side = g.reshape(side, g.size(side, 0), -1, g.size(side, 3) if count == 1 else g.size(side, 2) * m)
+    augmented = g.join([matrix, side], 1)
     pivots, solved = eliminate(g, augmented, d)
     squares = g.sum(solved * solved / g.unsqueeze(pivots, 1), 0)
     log_det = g.reshape(g.sum(g.op("Log", pivots), 0), -1, count) + tiles.observed @ (2.0 * np.log(sd)).T
@@ -197,16 +200,6 @@ def _marginal_dense(g: Graph, term: Normal, spread: Dense, tiles: Tiles) -> Meas
 
 def _observed_only(g: Graph, z: Value, seen: Value) -> Value:
     return g.known_or(z, 0.0) * seen
-
-
-def _batch_last(g: Graph, matrix: Value, d: int, count: int) -> Value:
-    """Return (d, d, b · g) of (d, d, b, g)."""
-    return g.squeeze(matrix, 3) if count == 1 else g.reshape(matrix, d, d, -1)
-
-
-def _flat_sides(g: Graph, side: Value, count: int, m: int) -> Value:
-    """Return right-hand sides as (d, m · t, b) for a shared covariance, (d, t, b · m) otherwise."""
-    return g.reshape(side, g.size(side, 0), -1, g.size(side, 3) if count == 1 else g.size(side, 2) * m)
 
 
 def _measured(g: Graph, squares: Value, log_det: Value, tiles: Tiles, count: int, m: int) -> Measured:

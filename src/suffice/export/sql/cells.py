@@ -324,12 +324,9 @@ class Cells:
     def _made(self, reading: object) -> str:
         if isinstance(reading, Indicator):
             k = self.code(reading.code)
-            known = f"CASE WHEN {k} = {reading.level} THEN 1.0e0 ELSE 0.0e0 END"
-            return self.stages.language.double(
-                f"CASE WHEN {k} < 0 THEN NULL WHEN {k} = {reading.level} THEN 1.0e0 ELSE 0.0e0 END"
-                if reading.keeps_missing
-                else known
-            )
+            missing = f"WHEN {k} < 0 THEN NULL " if reading.keeps_missing else ""
+            text = f"CASE {missing}WHEN {k} = {reading.level} THEN 1.0e0 ELSE 0.0e0 END"
+            return self.stages.language.double(text)
         if isinstance(reading, Scaled):
             return f"({self.reading(reading.reading)} - {number(reading.centre)}) / {number(reading.scale)}"
         if isinstance(reading, Projected):

@@ -32,8 +32,12 @@ class Normals:
 
     term: Normal
     cells: Cells
-    stages: Stages
     exact: bool  # whether rows with missing cells have an answer
+
+    @property
+    def stages(self) -> Stages:
+        """The stages of the query."""
+        return self.cells.stages
 
     def densities(self, components: Sequence[int]) -> dict[int, str]:
         """Add the log densities of some components and return their columns."""

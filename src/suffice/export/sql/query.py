@@ -212,7 +212,7 @@ class _Query:
                 if self.zeros and score == "j":
                     new[f"o{c}"] = f"o{c} + {total([text for text in orders if text])}"
         common = [
-            log_factorials(term, self.cells, self.language)
+            log_factorials(term, self.cells)
             for term in (self.program.terms[i] for i, score, _ in uses if score == "j")
             if isinstance(term, Counts) and term.log_factorial
         ]
@@ -228,7 +228,7 @@ class _Query:
         if isinstance(term, Counts):
             return counts(term, c, self.cells)
         if isinstance(term, LocationScale):
-            return location_scale(term, c, self.cells, self.language)
+            return location_scale(term, c, self.cells)
         assert isinstance(term, PiecewiseLinear)
         return hats(term, c, self.cells)
 
@@ -239,13 +239,13 @@ class _Query:
 
     def _complex(self, term: Term, classes: Sequence[int]) -> dict[int, str]:
         if isinstance(term, Normal):
-            return Normals(term, self.cells, self.stages, self.exact).densities(classes)
+            return Normals(term, self.cells, self.exact).densities(classes)
         if isinstance(term, Mixture):
-            return mixture(term, classes, self.cells, self.stages, self.exact)
+            return mixture(term, classes, self.cells, self.exact)
         if isinstance(term, TreeSums):
-            return tree_sums(term, classes, self.cells, self.stages)
+            return tree_sums(term, classes, self.cells)
         assert isinstance(term, Pairs)
-        return pairs(term, classes, self.cells, self.stages)
+        return pairs(term, classes, self.cells)
 
     def _answers(self) -> list[str]:
         """Return label, posteriors and any log density as expressions over the last stage."""
@@ -275,9 +275,8 @@ class _Query:
         scores = {c: f"j{c}" for c in joint}
         if self.zeros:  # scores w of the classes of least order, the others far below
             self.stages.add({"least": self.language.least([f"o{c}" for c in joint])})
-            far = "NULL"
             self.stages.add(
-                {f"w{c}": f"CASE WHEN o{c} = least THEN j{c} ELSE {far} END" for c in joint},
+                {f"w{c}": f"CASE WHEN o{c} = least THEN j{c} ELSE NULL END" for c in joint},
                 drop=[*scores.values(), *(f"o{c}" for c in joint)],
             )
             scores = {c: f"w{c}" for c in joint}
@@ -285,8 +284,7 @@ class _Query:
         sums = total([self._exp(name, "peak") for name in scores.values()])
         density = f"peak + {self.language.ln(sums)}"
         density = f"CASE WHEN least > 0.5e0 THEN NULL ELSE {density} END" if self.zeros else density
-        keep_scores = self.program.stack is None
-        gone = ["peak", *(["least"] if self.zeros else []), *([] if keep_scores else scores.values())]
+        gone = ["peak", *(["least"] if self.zeros else []), *(scores.values() if self.program.stack else [])]
         self.stages.add({"density": density}, drop=gone)
         return "density"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..._arrays import Array, Codes, gammaln, np
 from ..program import Counts, LocationScale, Mixture, Pairs, PiecewiseLinear, Program, Table, TreeSums
 from .cells import Cells
-from .language import Language, Stages, case, number, piecewise, switch, total, where_known
+from .language import Language, case, number, piecewise, switch, total, where_known
 from .normal import Normals
 
 STIRLING = 20  # from this count on the series for log x! is exact to rounding
@@ -60,8 +60,9 @@ def _linear(readings: Sequence[int], per_count: Array, per_cell: Array, cells: C
     return total(parts)
 
 
-def log_factorials(term: Counts, cells: Cells, language: Language) -> str:
+def log_factorials(term: Counts, cells: Cells) -> str:
     """Return Σ log x_j! of whole counts: a table of small ones, Stirling's series for the others."""
+    language = cells.stages.language
     small = [(x, number(gammaln(x + 1.0))) for x in range(2, STIRLING)]
     parts = []
     for i in term.readings:
@@ -77,7 +78,7 @@ def log_factorials(term: Counts, cells: Cells, language: Language) -> str:
     return total(parts)
 
 
-def location_scale(term: LocationScale, c: int, cells: Cells, language: Language) -> str:
+def location_scale(term: LocationScale, c: int, cells: Cells) -> str:
     """Return the log density of independent Laplace or Student t readings in class c."""
     parts = []
     for j, i in enumerate(term.readings):
@@ -88,7 +89,7 @@ def location_scale(term: LocationScale, c: int, cells: Cells, language: Language
         elif np.isinf(df):
             kernel = f"0.5e0 * {z} * {z}"
         else:
-            kernel = f"{number(0.5 * (df + 1.0))} * {language.ln(f'1.0e0 + {z} * {z} / {number(df)}')}"
+            kernel = f"{number(0.5 * (df + 1.0))} * {cells.stages.language.ln(f'1.0e0 + {z} * {z} / {number(df)}')}"
         parts.append(where_known(x, f"{number(term.constant[c, j])} - {kernel}"))
     return total(parts)
 
@@ -106,10 +107,11 @@ def hats(term: PiecewiseLinear, c: int, cells: Cells) -> str:
     return where_known(x, piecewise(x, knots, [number(values[0]), *inner, number(values[-1])]))
 
 
-def mixture(term: Mixture, classes: Sequence[int], cells: Cells, stages: Stages, exact: bool) -> dict[int, str]:
+def mixture(term: Mixture, classes: Sequence[int], cells: Cells, exact: bool) -> dict[int, str]:
     """Add the log densities of some classes that are mixtures, and return their columns."""
+    stages = cells.stages
     components = [i for i, owner in enumerate(term.owner) if owner in set(classes)]
-    parts = Normals(term.parts, cells, stages, exact).densities(components)
+    parts = Normals(term.parts, cells, exact).densities(components)
     weighted = {i: f"({name} + {number(term.log_weight[i])})" for i, name in parts.items()}
     own = {c: [i for i in components if term.owner[i] == c] for c in classes}
     peaks, found = {c: stages.name() for c in classes}, {c: stages.name() for c in classes}
@@ -128,10 +130,11 @@ def written_pairs(term: Pairs) -> int:
     return len(term.alone) * int(sizes.sum() ** 2 - (sizes**2).sum())
 
 
-def pairs(term: Pairs, classes: Sequence[int], cells: Cells, stages: Stages) -> dict[int, str]:
+def pairs(term: Pairs, classes: Sequence[int], cells: Cells) -> dict[int, str]:
     """Add the log densities of averaged one-dependence estimators, and return their columns."""
-    language, scores = stages.language, {c: [stages.name() for _ in term.codes] for c in classes}
-    stages.add({scores[c][u]: _parent(term, c, u, cells, stages) for c in classes for u in range(len(term.codes))})
+    stages, language = cells.stages, cells.stages.language
+    scores = {c: [stages.name() for _ in term.codes] for c in classes}
+    stages.add({scores[c][u]: _parent(term, c, u, cells) for c in classes for u in range(len(term.codes))})
     known, peaks = stages.name(), {c: stages.name() for c in classes}
     present = [
         f"CASE WHEN {cells.code(i)} BETWEEN 0 AND {size - 1} THEN 1 ELSE 0 END"
@@ -150,7 +153,7 @@ def pairs(term: Pairs, classes: Sequence[int], cells: Cells, stages: Stages) -> 
     return found
 
 
-def _parent(term: Pairs, c: int, u: int, cells: Cells, stages: Stages) -> str:
+def _parent(term: Pairs, c: int, u: int, cells: Cells) -> str:
     """Return the score of class c with column u as the parent of all others, NULL where it is missing."""
     branches = []
     for a in range(term.sizes[u]):
@@ -161,7 +164,7 @@ def _parent(term: Pairs, c: int, u: int, cells: Cells, stages: Stages) -> str:
                 values = [(b, number(term.given[c, row, start + b])) for b in range(size)]
                 parts.append(switch(cells.code(i), values, "0.0e0"))
         branches.append((a, total(parts)))
-    return stages.language.double(switch(cells.code(term.codes[u]), branches, "NULL"))
+    return cells.stages.language.double(switch(cells.code(term.codes[u]), branches, "NULL"))
 
 
 # --- trees ---
@@ -175,10 +178,14 @@ def tree_size(program: Program) -> tuple[int, int, int]:
     return trees, leaves, values
 
 
-def tree_sums(term: TreeSums, classes: Sequence[int], cells: Cells, stages: Stages) -> dict[int, str]:
+def tree_sums(term: TreeSums, classes: Sequence[int], cells: Cells) -> dict[int, str]:
     """Add the sums over leaves of some classes, and return their columns."""
-    language = stages.language
-    sums = (_looked_up if language.has_arrays else _by_cases)(term, classes, cells, stages)
+    stages, language = cells.stages, cells.stages.language
+    if language.has_arrays:
+        sums = _looked_up(term, classes, cells)
+    else:
+        cases, sums = _Cases(term, cells), {c: stages.name() for c in classes}
+        stages.add({name: cases.sum(c) for c, name in sums.items()})
     found = {c: stages.name() for c in classes}
     new = {}
     for c, name in sums.items():
@@ -191,9 +198,9 @@ def tree_sums(term: TreeSums, classes: Sequence[int], cells: Cells, stages: Stag
 # --- with arrays -----------------------------------------------------------------------------------------------------
 
 
-def _looked_up(term: TreeSums, classes: Sequence[int], cells: Cells, stages: Stages) -> dict[int, str]:
+def _looked_up(term: TreeSums, classes: Sequence[int], cells: Cells) -> dict[int, str]:
     """Add the sums of some classes, and return their columns."""
-    language, walk = stages.language, _Walk.of(term)
+    stages, language, walk = cells.stages, cells.stages.language, _Walk.of(term)
     row = stages.name()
     stages.add({row: language.array([cells.code(i) for i in term.codes] or ["0"])})
     sums: dict[int, str] = {}
@@ -266,20 +273,13 @@ class _Walk:
 # --- without ---------------------------------------------------------------------------------------------------------
 
 
-def _by_cases(term: TreeSums, classes: Sequence[int], cells: Cells, stages: Stages) -> dict[int, str]:
-    """Add the sums of some classes, and return their columns."""
-    cases, sums = _Cases(term, cells, stages), {c: stages.name() for c in classes}
-    stages.add({name: cases.sum(c) for c, name in sums.items()})
-    return sums
-
-
 class _Cases:
     """The trees of a term as text. The child of fewer leaves stands inside the CASE of the other, so that CASEs are
     nested no deeper than a number of leaves can be halved: parsers limit the depth of an expression.
     """
 
-    def __init__(self, term: TreeSums, cells: Cells, stages: Stages) -> None:
-        self._term, self._double = term, stages.language.double
+    def __init__(self, term: TreeSums, cells: Cells) -> None:
+        self._term, self._double = term, cells.stages.language.double
         self._codes = [cells.code(i) for i in term.codes]
         self._leaf = np.cumsum(term.column < 0) - 1
         self._leaves = _leaves_below(term)
