@@ -52,7 +52,7 @@ class Refits:
     @cached_property
     def complete(self) -> bool:
         """Whether the statistics are those of the given rows and no others."""
-        found = self._sums(np.arange(len(self.codes))).column_weight()
+        found = self._sums(np.flatnonzero(self.weight > 0)).column_weight()
         return bool(np.allclose(found, self.stats.column_weight(), rtol=SLACK, atol=0.0))
 
     def _sums(self, index: Codes) -> Any:
