@@ -70,7 +70,7 @@ def test_a_file_that_loads_as_another_model_replaces_nothing(path, monkeypatch):
     unplain = settings.plain
     monkeypatch.setattr(settings, "plain", lambda value: "uniform" if value == "mine" else unplain(value))
     model = load(path)
-    monkeypatch.setattr("suffice.files.loading.unplain", lambda v: "unbiased" if v == "mle" else v)
+    monkeypatch.setattr("suffice.files.saving.unplain", lambda v: "unbiased" if v == "mle" else v)
     with pytest.raises(ModelFileError):
         model.save(path)
     assert path.read_bytes() == before

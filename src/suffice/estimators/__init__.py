@@ -1,6 +1,6 @@
 """The scikit-learn faces: the only place that joins the reading of tables to an estimate."""
 
-from ..files.loading import load, register
+from ..files.saving import load, register
 from .all_columns import GenerativeClassifier, GenerativeForest
 from .discriminant import GaussianDiscriminant
 from .mixture import MixtureDiscriminant

@@ -1,4 +1,4 @@
-"""Zip archives read without trusting their headers.
+"""Zip archives and the arrays in them, read without trusting their headers.
 
 A zip file names its parts twice, in front of each and in a directory at the end, and nothing forces the two to agree:
 parts may overlap, repeat a name, lie in each other, or claim sizes that their file does not have. Here the parts must
@@ -8,16 +8,23 @@ larger than the file.
 
 from __future__ import annotations
 
+import io
+import math
 import os
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import IO
+
+from .._arrays import Array, np
+from ..stats._checks import Stored
 
 HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
 ENCRYPTED = 0x1
+READABLE: Mapping[str, tuple[int, ...]] = MappingProxyType({"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)})
 
 
 class DamagedArchive(ValueError):
@@ -89,3 +96,35 @@ def _check_parts(file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
         end += HEADER.size + head[-2] + head[-1] + info.file_size
     if end != archive.start_dir:
         raise DamagedArchive("it holds bytes that belong to no part")
+
+
+def as_npy(values: Stored) -> bytes:
+    """Return the bytes of a .npy file."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def read_npy(data: bytes, readable: Mapping[str, tuple[int, ...]] = READABLE) -> Array:
+    """Return the array in the bytes of a .npy file, having checked that its header asks for exactly what follows.
+
+    `readable` are the sizes of types by their kind. ValueError, whose message follows the name of the array.
+    """
+    stream = io.BytesIO(data)
+    try:
+        major, _ = np.lib.format.read_magic(stream)
+        read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read_header(stream)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError("has no valid header") from error
+    if dtype.itemsize not in readable.get(dtype.kind, ()) or dtype.str[0] == ">" or fortran:
+        raise ValueError(f"has the type {dtype}")
+    rest = data[stream.tell() :]
+    if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError(f"is {len(rest)} bytes, not the {shape} it claims")
+    if dtype.kind == "b" and rest.translate(None, b"\0\1"):
+        raise ValueError("holds truth values that are neither")
+    values = np.frombuffer(rest, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    if not np.isfinite(values).all():
+        raise ValueError("holds NaN or infinity")
+    return np.asarray(values)

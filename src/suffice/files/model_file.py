@@ -32,7 +32,7 @@ from typing import Any, NoReturn
 from .._arrays import Array, np
 from .._files import whole_file
 from ..errors import ModelFileError
-from ..schema import Column, Kind, Level, Schema, check_text, sort_levels
+from ..schema import Column, Kind, Schema, check_text, sort_levels
 from ..stats import (
     ByClass,
     CategoricalStats,
@@ -49,8 +49,7 @@ from ..stats._checks import amounts, at_most, grouped, levels as levels_of
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Fields, Plain
 from ..table import CONTAINERS
-from .archive import Archive, DamagedArchive, open_archive
-from .npy import READABLE, as_npy, read_npy
+from .archive import READABLE, Archive, DamagedArchive, as_npy, open_archive, read_npy
 
 FORMAT = "suffice-model"
 # From 2 on a file has a model.sha256, and holds nothing that saving it again would not write; from 3 on it may hold
@@ -123,14 +122,11 @@ def describe(
         fields, plain = stats.arrays()
         arrays |= {f"block{number}_{name}": values for name, values in fields.items()}
         blocks.append({"type": type(stats).__name__, "plain": plain})
-    if statistics.sample is not None:
-        fields, plain = statistics.sample.arrays()
-        arrays |= {f"sample_{name}": values for name, values in fields.items()}
-        state = {**state, "sample": plain}
-    if statistics.unlabelled is not None:
-        fields, plain = statistics.unlabelled.arrays()
-        arrays |= {f"unlabelled_{name}": values for name, values in fields.items()}
-        state = {**state, "unlabelled": plain}
+    for kind, kept in (("sample", statistics.sample), ("unlabelled", statistics.unlabelled)):
+        if kept is not None:
+            fields, plain = kept.arrays()
+            arrays |= {f"{kind}_{name}": values for name, values in fields.items()}
+            state = {**state, kind: plain}
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -139,7 +135,10 @@ def describe(
         "schema": {
             "named": schema.named,
             "container": schema.container,
-            "columns": [_plain_column(column) for column in schema.columns],
+            "columns": [
+                {"name": own.name, "kind": own.kind.value} | ({"order": list(own.order)} if own.order else {})
+                for own in schema.columns
+            ],
         },
         "classes": list(statistics.classes),
         "rows": statistics.rows,
@@ -182,7 +181,7 @@ def read_model(
     try:
         with Path(path).open("rb") as file, open_archive(file) as archive:
             document = _read_document(path, archive)
-            arrays = _read_arrays(path, archive, document)
+            arrays = _read_arrays(archive, document)
             choice = None
             with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
                 choice = _read_choice(archive)
@@ -235,24 +234,24 @@ def _text(value: object) -> str:
 def _read_document(path: FilePath, archive: Archive) -> Plain:
     data = archive.read("model.json")
     if len(data) > MAX_JSON:
-        raise ModelFileError.unreadable(path, "model.json is larger than that of any model")
+        raise DamagedArchive("model.json is larger than that of any model")
     try:
         document = json.loads(data, parse_constant=_no_number)
         if b"\\ud" in data.lower():  # an escaped surrogate: pairs of them are characters, half a pair is none
             json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise ModelFileError.unreadable(path, "model.json is not JSON") from error
+        raise DamagedArchive("model.json is not JSON") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError.unreadable(path, "it was not written by suffice")
+        raise DamagedArchive("it was not written by suffice")
     found = document.get("version")
     if type(found) is not int or found < 1:
-        raise ModelFileError.unreadable(path, f"its format version {found!r} is not known")
+        raise DamagedArchive(f"its format version {found!r} is not known")
     if found > FORMAT_VERSION:
         raise ModelFileError(
             f"{path} has format version {found}; this suffice reads up to {FORMAT_VERSION}. Next: upgrade suffice."
         )
     if found > 1 and archive.read("model.sha256") != hashlib.sha256(data).hexdigest().encode():
-        raise ModelFileError.unreadable(path, "model.json is not the one that was saved")
+        raise DamagedArchive("model.json is not the one that was saved")
     released = document.get("released")
     if isinstance(released, dict):
         for gone in ("cost", "unknown"):  # what older files say a release costs
@@ -264,10 +263,10 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _read_arrays(path: FilePath, archive: Archive, document: Plain) -> dict[str, Array]:
+def _read_arrays(archive: Archive, document: Plain) -> dict[str, Array]:
     digests = document.get("sha256")
     if not isinstance(digests, dict):
-        raise ModelFileError.unreadable(path, "it lists no arrays")
+        raise DamagedArchive("it lists no arrays")
     sums = ["model.sha256"] if document["version"] > 1 else []
     known = {"model.json", *sums, *(f"{name}.npy" for name in digests)}
     if document["version"] > 2:
@@ -275,34 +274,23 @@ def _read_arrays(path: FilePath, archive: Archive, document: Plain) -> dict[str,
         known |= {name for name in archive.names if name.startswith(CHOICE_PREFIX) and name.endswith(".npy")}
     strange = archive.names - known
     if strange:
-        raise ModelFileError.unreadable(path, f"it holds {min(strange)!r}, which is no part of a model")
+        raise DamagedArchive(f"it holds {min(strange)!r}, which is no part of a model")
     arrays = {}
     for name, digest in digests.items():
         data = archive.read(f"{name}.npy")
         if hashlib.sha256(data).hexdigest() != digest:
-            raise ModelFileError.unreadable(path, f"the array {name!r} is not the one that was saved")
+            raise DamagedArchive(f"the array {name!r} is not the one that was saved")
         try:
             arrays[name] = read_npy(data)
         except ValueError as error:
-            raise ModelFileError.unreadable(path, f"the array {name!r} {error}") from error
+            raise DamagedArchive(f"the array {name!r} {error}") from error
     return arrays
 
 
-def _plain_column(column: Column) -> dict[str, object]:
-    """Return a column as JSON values; the order of levels stands there if there is one."""
-    told = {"order": list(column.order)} if column.order else {}
-    return {"name": column.name, "kind": column.kind.value, **told}
-
-
-def _column(saved: Plain) -> Column:
-    kind, order = Kind(saved["kind"]), levels_of(saved.get("order", []))
-    if order and kind.is_number and kind is not Kind.EMPTY:
-        raise ValueError("the order of numbers")
-    return Column(saved["name"], kind, order)
-
-
 def _schema(saved: Plain) -> Schema:
-    columns = tuple(map(_column, saved["columns"]))
+    columns = tuple(Column(own["name"], Kind(own["kind"]), levels_of(own.get("order", []))) for own in saved["columns"])
+    if any(own.order and own.kind.is_number and own.kind is not Kind.EMPTY for own in columns):
+        raise ValueError("the order of numbers")
     named = bool(saved["named"])
     names = [column.name for column in columns]
     if not columns or len(set(names)) != len(names) or not all(type(name) is (str if named else int) for name in names):
@@ -319,9 +307,10 @@ def _statistics(
     classes, rows = tuple(document["classes"]), document["rows"]
     weight = arrays["weight"]
     k = len(classes)
-    if not all(type(label) in (str, int, bool, float) for label in classes) or classes != sort_levels(classes):
+    plain = all(type(label) in (str, int, bool, float) for label in classes)
+    if not plain or classes != sort_levels(classes) or len({type(label) is str for label in classes}) != 1:
         raise ValueError("classes")
-    if len({type(label) is str for label in classes}) != 1 or not all(map(_finite, classes)):
+    if not all(isinstance(label, str) or math.isfinite(label) for label in classes):
         raise ValueError("classes")
     check_text(classes, None)
     if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
@@ -342,33 +331,26 @@ def _statistics(
     heaviest = document.get("heaviest")  # older files do not say
     if heaviest is not None and (type(heaviest) not in (int, float) or not 0 < heaviest < np.inf):
         raise ValueError("the weight of the heaviest row")
-    sample, unlabelled = _sample(document, arrays, k, len(blocks)), _unlabelled(document, arrays, len(blocks))
-    return ByClass(classes, weight, tuple(blocks), rows, sample, heaviest, unlabelled)
+    sample, nameless = _sample(document, arrays, k, len(blocks)), _reservoir(document, arrays, "unlabelled")
+    if nameless is not None:
+        known = len(nameless.codes) and len(nameless.limit) == 1 and len(nameless.rows) <= len(blocks)
+        if not known or not nameless.is_of(NAMELESS):
+            raise ValueError("rows without a label")
+    return ByClass(classes, weight, tuple(blocks), rows, sample, heaviest, nameless)
 
 
-def _finite(label: Level) -> bool:
-    return isinstance(label, str) or math.isfinite(label)
-
-
-def _unlabelled(document: Plain, arrays: dict[str, Array], blocks: int) -> Reservoir | None:
-    if "unlabelled" not in document:
+def _reservoir(document: Plain, arrays: dict[str, Array], name: str) -> Reservoir | None:
+    if name not in document:
         return None
-    found = _reservoir(document, arrays, "unlabelled")
-    if len(found.limit) != 1 or len(found.rows) > blocks or not len(found.codes) or not found.is_of(NAMELESS):
-        raise ValueError("rows without a label")
-    return found
-
-
-def _reservoir(document: Plain, arrays: dict[str, Array], name: str) -> Reservoir:
     prefix = f"{name}_"
     fields = {key.removeprefix(prefix): v for key, v in arrays.items() if key.startswith(prefix)}
     return Reservoir.from_arrays(fields, document[name])
 
 
 def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
-    if "sample" not in document:
-        return None
     sample = _reservoir(document, arrays, "sample")
+    if sample is None:
+        return None
     if len(sample.limit) != k or len(sample.rows) > blocks:
         raise ValueError("the sample of rows has other classes or blocks")
     if not at_most(np.bincount(sample.codes, weights=sample.weight, minlength=k), arrays["weight"]):
