@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # inside one unit may import each other. Rows count upwards, and imports point down, or to the left within a row. A set
 # ROW_n holds all units up to row n.
 
-ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
+ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_memory"}
 ROW_0 |= {"progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
 ROW_5 = ROW_1 | {
@@ -48,9 +48,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_derived": set(),
     "_dialect": set(),
     "_foreign": set(),
-    "_locks": set(),
     "progress": set(),
-    "_files": {"_locks"},
+    "_files": set(),
     "_memory": {"errors"},
     "kernels": {"errors", "_arrays"},
     "_arrays_api": {"errors", "_arrays"},
@@ -109,7 +108,7 @@ OWNERS: dict[str, set[str]] = {
     "numpy": {"_arrays.py"},
     "scipy": {"_arrays.py"},
     "threadpoolctl": {"_arrays.py"},
-    "filelock": {"_locks.py"},
+    "filelock": {"_files.py"},
     "torch": set(),  # met as any other library of the array API standard
     "cupy": set(),
     "array_api_compat": {"_arrays_api.py"},
@@ -154,7 +153,7 @@ OPTIONAL = {
 # loaded before they are needed, whether they are imported themselves or by a file of ours that is.
 LATE: dict[str, tuple[set[str], str]] = {
     "cli/": ({"numpy", "scipy", "sklearn", "narwhals"}, "`suffice --help` answers before NumPy would be loaded"),
-    "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
+    "_files.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
     "plots/regions.py": ({"sklearn"}, "only models that are compared are put after a scaler"),
     "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),

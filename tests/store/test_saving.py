@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice import GaussianDiscriminant, NaiveBayes, _locks, load
-from suffice._files import whole_file
-from suffice._locks import locked, tell_of_waiting
+from suffice import GaussianDiscriminant, NaiveBayes, _files, load
+from suffice._files import locked, tell_of_waiting, whole_file
 from suffice.errors import DataError, ModelChangedError, ModelFileError
 from suffice.files import settings
 from suffice.stats import GaussianStats
@@ -186,13 +185,13 @@ def test_a_killed_writer_holds_nobody_up_and_is_swept(path):
         (path.parent / name).touch()  # not ours
     started = time.monotonic()
     load(path).partial_fit(X[:3], Y[:3]).save(path)
-    assert time.monotonic() - started < _locks.WAIT / 10
+    assert time.monotonic() - started < _files.WAIT / 10
     assert files(path.parent) == sorted(["m.suffice", *others])
 
 
 def test_who_waits_is_told_and_gives_up_by_name(path, monkeypatch):
-    monkeypatch.setattr(_locks, "PATIENCE", 0.1)
-    monkeypatch.setattr(_locks, "WAIT", 0.5)
+    monkeypatch.setattr(_files, "PATIENCE", 0.1)
+    monkeypatch.setattr(_files, "WAIT", 0.5)
     told = []
     with held_by_another(path):
         with tell_of_waiting(told.append), pytest.raises(TimeoutError, match="another process or thread"):

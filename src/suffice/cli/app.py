@@ -20,8 +20,7 @@ from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, Pa
 
 from .. import __version__
 from .._dialect import Remark
-from .._files import format_of
-from .._locks import tell_of_waiting
+from .._files import format_of, tell_of_waiting
 from ..errors import (
     FrontEnd,
     SettingError,

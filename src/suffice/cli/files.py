@@ -29,9 +29,9 @@ from .._files import (
     ending_for,
     format_of,
     is_stream,
+    locked,
     whole_file,
 )
-from .._locks import locked
 from ..schema import repeated_names
 from .problems import FileProblem, UsageProblem
 
