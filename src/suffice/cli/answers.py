@@ -63,8 +63,10 @@ def read_for(
     found = read_file(path, reading)
     if not learning:
         remark_unseen(estimator, schema, found.columns)
-    if target is None or target not in found.columns.column_names:
+    if target is None:
         return found
+    if target not in found.columns.column_names:
+        raise ColumnProblem.absent([target], found.columns.column_names, path, "for --target")
     place = found.columns.schema.get_field_index(target)
     labels = model_labels(estimator, found.columns.column(target), target)
     return replace(found, columns=found.columns.set_column(place, target, labels))

@@ -27,7 +27,7 @@ from .answers import (
     remark_priors,
 )
 from .app import FOUND, OK
-from .files import check_readable
+from .files import check_readable, without_blanks
 from .models import comes_in_parts, is_many
 from .output import COMMON, Common, noting_warnings, page_width, print_json, progress, rows_progress
 from .parameters import ColumnName, DataPath, Groups, MoreMissing, SavedModel, Sheet, Weight
@@ -193,15 +193,7 @@ class _Asked:
         remark_priors(self.estimator, priors, self.data, common)
 
     def _labels(self, column: Column) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from ..engines.arrow import is_text
-
-        labels = model_labels(self.estimator, column, self.target)
-        if is_text(labels.type):
-            labels = pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
-        return labels
+        return without_blanks(model_labels(self.estimator, column, self.target))
 
     def _weights(self, column: Column) -> Array:
         assert self.weight is not None
@@ -333,17 +325,9 @@ def _rows(
     estimator: GenerativeEstimator, schema: Schema, path: Path, target: str | None, sheet: str | None
 ) -> tuple[Any, Any]:
     """Return the model's columns of a table, and the labels of its rows if there is a target."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     table = read_for(estimator, schema, path, target=target, sheet=sheet).columns
-    if target is not None and target not in table.column_names:
-        raise ColumnProblem.absent([target], table.column_names, path, "for --target")
     beside = [name for name in table.column_names if name != target]
     X = model_columns(table, [str(name) for name in schema.names] if schema.named else beside, path)
     if target is None:
         return X, None
-    labels = table[target]
-    if pa.types.is_string(labels.type):
-        labels = pc.if_else(pc.equal(labels, ""), pa.scalar(None, pa.string()), labels)
-    return X, labels
+    return X, without_blanks(table[target])

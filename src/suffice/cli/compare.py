@@ -13,8 +13,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import SufficeError, one_line, visible
-from .comparison import Result, behind_the_best, cross, describe, losses, render
-from .curves import curve_of, render_curves, table_of
+from .comparison import Result, behind_the_best, cross, curve_of, describe, losses, render, render_curves, table_of
 from .files import check_output, write_table
 from .models import make_estimator, usable_columns
 from .output import COMMON, Common, Facts, page_width, print_json, progress

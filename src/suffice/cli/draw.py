@@ -13,7 +13,7 @@ from .answers import by_text, deliver, free_name, model_columns, open_model, rea
 from .files import FileTable, check_output
 from .output import COMMON, Common, noting_warnings, progress
 from .parameters import Answers, ColumnName, Rows, SavedModel, Seed, Sheet, Switch
-from .problems import ColumnProblem, UsageProblem, count, did_you_mean
+from .problems import UsageProblem, count, did_you_mean
 
 if TYPE_CHECKING:
     from ..engines import CsvTable
@@ -155,8 +155,6 @@ def impute(
     estimator, schema = open_model(model)
     read = read_for(estimator, schema, data, target=target, sheet=sheet)
     table = read.columns
-    if target is not None and target not in table.column_names:
-        raise ColumnProblem.absent([target], table.column_names, data, "for --target")
     labels = None if target is None else table[target]
     rows = table if target is None else table.drop_columns(target)
     names = [str(name) for name in schema.names] if schema.named else rows.column_names

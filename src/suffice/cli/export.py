@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from ..schema import Level, Schema
 from .answers import load_model, model_columns, model_labels, open_model, remark_unseen
-from .files import check_ending, check_writable, read_file, write_whole
+from .files import check_ending, check_writable, read_file, without_blanks, write_whole
 from .output import COMMON, Common, Facts, print_json, progress
 from .parameters import ColumnName, ColumnNames, DataPath, Out, SavedModel, Sheet, Switch
 from .problems import ColumnProblem, UsageProblem
@@ -64,7 +64,11 @@ def export(
     $ suffice export penguins.suffice --to sql --dialect postgres -o penguins.sql
     $ suffice export penguins.suffice --to onnx --check
     """
-    _check_options(to, {"--dialect": dialect, "--table": table, "--key": key, "--missing": missing}, {"--dtype": dtype})
+    of_sql, of_onnx = {"--dialect": dialect, "--table": table, "--key": key, "--missing": missing}, {"--dtype": dtype}
+    others, language = (of_onnx, "onnx") if to == "sql" else (of_sql, "sql")
+    for name, value in others.items():
+        if value:
+            raise UsageProblem(f"{name} is for --to {language}.")
     target = model.with_suffix(".onnx") if output is None and to == "onnx" else output
     if target is not None:
         check_ending(target, "ONNX file" if to == "onnx" else "query")
@@ -78,26 +82,12 @@ def export(
         source = (table or "rows").split(".")
         query = estimator.to_sql(dialect or "duckdb", source, keep=key, missing=missing or "exact", check=check or None)
     if target is not None:
-        _write(target, query)
+        write_whole(target, lambda file: file.write(f"{query}\n".encode()))
         _tell(common, {"format": "sql", "output": str(target)}, target)
     elif common.json:
         print_json({"format": "sql", "query": query})
     else:
         print(query)
-
-
-def _check_options(to: str, of_sql: Facts, of_onnx: Facts) -> None:
-    other, language = (of_onnx, "onnx") if to == "sql" else (of_sql, "sql")
-    for name, value in other.items():
-        if value:
-            raise UsageProblem(f"{name} is for --to {language}.")
-
-
-def _write(target: Path, query: str) -> None:
-    def write(file: IO[bytes]) -> None:
-        file.write(f"{query}\n".encode())
-
-    write_whole(target, write)
 
 
 def _tell(common: Common, facts: Facts, target: Path | None) -> None:
@@ -161,9 +151,6 @@ def _read(
     estimator: GenerativeEstimator, schema: Schema, data: Path, target: str | None, sheet: str | None, common: Common
 ) -> tuple[Table, Column | None]:
     """Return the model's columns of a table, and its labels where it has some."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from ..engines import Reading
 
     read = read_file(data, Reading.of(schema, estimator._fitted.dialect, target=target, labels="text", sheet=sheet))
@@ -183,10 +170,7 @@ def _read(
             return X, None
         target = found[0]
         common.remark(f"True classes are in column {target!r}.")
-    labels = table[target]
-    if pa.types.is_string(labels.type):
-        labels = pc.if_else(pc.equal(labels, ""), pa.scalar(None, pa.string()), labels)
-    return X, model_labels(estimator, labels, target)
+    return X, model_labels(estimator, without_blanks(table[target]), target)
 
 
 def _holds_classes(column: Column, classes: list[Level]) -> bool:

@@ -37,7 +37,7 @@ from .problems import FileProblem, UsageProblem
 
 if TYPE_CHECKING:
     from ..engines import CsvTable, Reading
-    from ..engines.arrow import Table
+    from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
 
 
@@ -162,6 +162,19 @@ def from_stdin() -> Path:
     return path
 
 
+def without_blanks(labels: Column) -> Column:
+    """Return labels with empty texts as missing ones."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from ..engines.arrow import is_text
+
+    if not is_text(labels.type):
+        return labels
+    found: Column = pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
+    return found
+
+
 def read_table(path: Path, **known: Any) -> Table:
     """Return the table in a file; `known` is what an `engines.Reading` says of its columns."""
     from ..engines import Reading
@@ -270,7 +283,7 @@ def write_table(table: Table, path: Path) -> None:
         raise FileProblem.unwritable(path, error) from error
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a file that takes the place of `path` once it is complete and on disk."""
     try:
         with whole_file(path) as file:

@@ -12,7 +12,7 @@ from cyclopts.validators import Number as Between
 
 from ..errors import align, quoted, visible
 from .answers import deliver
-from .files import check_output, read_file
+from .files import check_output, read_file, without_blanks
 from .models import ModelName, make_estimator, usable_columns
 from .output import COMMON, Common, Facts, page_width, print_json, progress
 from .parameters import (
@@ -91,9 +91,6 @@ def _read(
     data: Path, target: str | None, drop: Sequence[str], missing: Sequence[str], keep_spaces: bool, sheet: str | None
 ) -> tuple[Table, Column | None]:
     """Return the columns of a table, and its labels if their column is named."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from ..engines import Reading
 
     left_out = frozenset(drop)
@@ -105,10 +102,7 @@ def _read(
         return table.drop_columns(list(set(drop))), None
     if read.csv is not None and read.csv.measured:
         raise TargetProblem.measured(target, read.csv.measured)
-    labels = table.column(target)
-    if pa.types.is_string(labels.type):
-        labels = pc.if_else(pc.equal(labels, ""), pa.scalar(None, pa.string()), labels)
-    return table.drop_columns(list({target, *drop})), labels
+    return table.drop_columns(list({target, *drop})), without_blanks(table.column(target))
 
 
 def _told(found: Facts, target: str | None, width: int) -> list[str]:
