@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice.densities.regularize import (
+from suffice.densities.covariance import (
     USABLE,
     correlations,
     least_amount,

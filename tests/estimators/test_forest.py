@@ -18,7 +18,7 @@ from suffice.automatic.forest_fitted import ForestRows, ForestStats
 from suffice.engines import sources
 from suffice.errors import DataError, SettingError
 from suffice.testing import models
-from suffice.testing.laws import check_laws
+from suffice.testing.families import check_laws
 from suffice.testing.models import ModelCase
 
 CLASSES = np.array(["ash", "birch", "cedar"])

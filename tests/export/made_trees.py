@@ -11,7 +11,7 @@ import pandas as pd
 from fitted_models import case, mixed
 
 from suffice._arrays import Array, Codes
-from suffice.automatic.inputs import Inputs
+from suffice.automatic.member import Inputs
 from suffice.export.lower import Lowering
 from suffice.export.program import Program
 from suffice.forest import ForestColumns, Trees, TreeScores, grow_label_trees

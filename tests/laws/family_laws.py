@@ -19,8 +19,7 @@ from suffice.errors import SettingError
 from suffice.stats import Statistic
 from suffice.stats.rows import take_rows
 from suffice.table import read_table
-from suffice.testing.families import FamilyCase, check_family
-from suffice.testing.laws import Random, check_laws
+from suffice.testing.families import FamilyCase, Random, check_family, check_laws
 
 
 def check_shipped_family(family: object, X: object, y: object, *, smoothing: float = 1.0) -> None:

@@ -11,7 +11,7 @@ from suffice.automatic.columns import BinnedRows
 from suffice.automatic.member import Member
 from suffice.automatic.stack import centred
 from suffice.testing import members
-from suffice.testing.laws import Random, check_laws
+from suffice.testing.families import Random, check_laws
 from suffice.testing.members import MemberCase, same_parts
 
 

@@ -16,7 +16,7 @@ from suffice._arrays import Array, NDArray
 from suffice.densities.product import take_columns
 from suffice.errors import DataError, SettingError
 from suffice.schema import Kind, Level
-from suffice.testing.laws import Random, check_laws
+from suffice.testing.families import Random, check_laws
 from suffice.testing.models import ModelCase, check_model
 
 ROWS = 2  # rows looked at for each column

@@ -12,8 +12,7 @@ from ..export import program
 from ..export.lower import Lowering
 from ..notes import Note
 from .columns import BinnedRows, FrozenColumns
-from .inputs import Inputs
-from .member import Member
+from .member import Inputs, Member
 from .sample import Sample
 from .stack import Stack, centred, priors_without, summed
 from .weighing import FewKnown, JudgedMember, usually_known, weigh_few_known

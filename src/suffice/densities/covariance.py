@@ -1,4 +1,4 @@
-"""The structures a covariance can have, each a small class that factors once and measures many rows.
+"""The structures a covariance can have, each a class that factors once and measures many rows; singular ones repaired.
 
 Every structure carries g covariances: one per class, or one (g = 1) that all classes share. Factors are made on the
 correlation scale, so a change of units changes nothing but `log_det`.
@@ -14,6 +14,56 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from .._arrays import Array, invert_triangular, lower_factor, np, parallel_each, row_chunks, rows_within
+
+USABLE = 1e-6  # least eigenvalue of a correlation matrix: rounding then moves a log density by about 1e-10
+FLOOR = 1e-9  # least variance within a class, relative to the column's variance within all classes
+SMALLEST = 1e-290  # of a variance: FLOOR times it is still a number of full precision
+ROUNDING = 64.0 * np.finfo(np.float64).eps  # a standard deviation this small beside the mean is rounding
+
+
+def smallest_eigenvalue_is_usable(correlation: Array) -> bool:
+    """Return whether every eigenvalue is at least USABLE: whether R − USABLE · I has a Cholesky factor."""
+    shifted = correlation.copy()
+    shifted.flat[:: len(shifted) + 1] -= USABLE
+    try:
+        lower_factor(shifted, overwrite=True)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def least_amount(correlation: Array) -> float:
+    """Return the smallest s for which (1 − s) R + s I has no eigenvalue below USABLE; 0 if R is usable as it is."""
+    if smallest_eigenvalue_is_usable(correlation):
+        return 0.0
+    smallest = float(np.linalg.eigvalsh(correlation)[0])
+    return max(0.0, (USABLE - smallest) / (1.0 - smallest))
+
+
+def rank_and_columns(correlation: Array) -> tuple[int, list[int]]:
+    """Return the rank of a correlation matrix and the columns that take part in its null directions."""
+    values, vectors = np.linalg.eigh(correlation)
+    d = len(values)
+    null = values <= d * np.finfo(np.float64).eps * 16 * max(values[-1], 1.0)
+    involved = (np.abs(vectors[:, null]) > 1e-6 * np.sqrt(d)).any(axis=1)
+    return int((~null).sum()), [int(j) for j in np.flatnonzero(involved)]
+
+
+def correlations(covariance: Array, variance: Array) -> Array:
+    """Return the correlation matrix of a covariance whose diagonal is taken to be `variance`."""
+    length = 1.0 / np.sqrt(variance)
+    correlation = covariance * length[:, None]
+    correlation *= length
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
+
+
+def shrink(covariance: Array, variance: Array, amount: float, out: Array | None = None) -> Array:
+    """Return ((1 − s) R + s I) in the columns' own units, where R is that of `correlations`; in `out` if given."""
+    shrunk = np.multiply(covariance, 1.0 - amount, out=out)
+    np.fill_diagonal(shrunk, variance)
+    return shrunk
+
 
 PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
 FAR = 1e6  # squared distance between class means above which distances are not expanded into products

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._arrays import Array, NDArray, np
-from ..densities.regularize import USABLE
+from ..densities.covariance import USABLE
 from ..em.cells import complete
 from ..errors import DataError, setting
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
-from ..densities.regularize import FLOOR, ROUNDING
+from ..densities.covariance import FLOOR, ROUNDING
 from ..errors import DataError, setting
 from ..notes import Kind, Note
 from ..schema import Level

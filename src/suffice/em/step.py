@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
-from ..densities.regularize import FLOOR, USABLE, correlations, least_amount, shrink
+from ..densities.covariance import FLOOR, USABLE, correlations, least_amount, shrink
 
 # A correlation matrix with a lower eigenvalue is too near singular to regress with. Estimates are kept above USABLE:
 # at half of that no covariance that was mended, or is an estimate, comes to be mended again for rounding.

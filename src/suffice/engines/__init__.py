@@ -10,6 +10,7 @@ from .arrow import Spaces as Spaces, as_written as as_written, check_names as ch
 from .csv_inference import of_spaces as of_spaces
 from .csv_table import CsvTable as CsvTable, Reading as Reading
 from .csv_text import remark as remark
+from .files import answers_table as answers_table, write_tables as write_tables
 from .local import (
     Fold as Fold,
     Kernel as Kernel,
@@ -21,4 +22,3 @@ from .local import (
     learn as learn,
 )
 from .sources import Source as Source, engine_of as engine_of, open_source as open_source
-from .writing import answers_table as answers_table, write_tables as write_tables

@@ -2,7 +2,7 @@
 
 A class whose rows do not vary (one row, say) takes the pooled covariance; a column that is constant within a
 class gets FLOOR of its pooled variance; a column that never varies has no density. A singular covariance gets the least
-shrinkage of its correlations that serves, see `densities.regularize`. Every repair is a `Note`, and a repaired Gaussian
+shrinkage of its correlations that serves, see `densities.covariance`. Every repair is a `Note`, and a repaired Gaussian
 has no divisor.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
-from ..densities.regularize import (
+from ..densities.covariance import (
     FLOOR,
     ROUNDING,
     SMALLEST,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical, StudentT
-from ..densities.regularize import FLOOR, correlations, least_amount, rank_and_columns, shrink
+from ..densities.covariance import FLOOR, correlations, least_amount, rank_and_columns, shrink
 from ..em.cells import complete
 from ..errors import SettingError, SingularCovarianceError
 from ..notes import Kind, Note

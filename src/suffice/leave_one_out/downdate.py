@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, NDArray, np, parallel_each, parallel_map, row_chunks, rows_within
 from ..densities import Full, Gaussian, Spherical
+from ..densities.covariance import FLOOR, ROUNDING, USABLE
 from ..densities.gaussian import LOG_2PI
-from ..densities.regularize import FLOOR, ROUNDING, USABLE
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.shrinkage import Shrinkage, oas_amount

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within, single_blas_thread
 from ..densities import Diagonal, Full, MultivariateT, StudentT
+from ..densities.covariance import FLOOR, ROUNDING, USABLE
 from ..densities.gaussian import LOG_2PI
-from ..densities.regularize import FLOOR, ROUNDING, USABLE
 from ..densities.student import log_t_constant, t_decay
 from ..estimate.families import GaussianFamily
 from ..estimate.predictive import balance, posterior_weight, prior_target

@@ -28,7 +28,7 @@ from .._arrays import (
     parallel_map,
     single_blas_thread,
 )
-from ..densities.regularize import FLOOR, correlations, least_amount
+from ..densities.covariance import FLOOR, correlations, least_amount
 from ..em.cells import complete
 from ..errors import SettingError
 from ..estimate import RDA, Settings, Shrinkage

@@ -13,8 +13,8 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, pattern_groups, row_chunks, single_blas_thread
 from ..densities import Gaussian
+from ..densities.covariance import FLOOR, ROUNDING
 from ..densities.gaussian import LOG_2PI
-from ..densities.regularize import FLOOR, ROUNDING
 from ..em.accelerated_em import Climb, climb
 from ..em.cells import Units, groups_of, standard_units
 from ..em.step import Point, Regressions, nearest_spd

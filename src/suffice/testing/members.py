@@ -18,7 +18,7 @@ from ..forest import FrozenForest
 from ..schema import Kind
 from ..stats import CategoricalStats
 from ..table import factorize, read_table
-from .laws import Random, assert_close, check_laws
+from .families import Random, assert_close, check_laws
 
 HEAVY = 2.5  # the weight of every other row
 ROWS_LEFT_OUT = 12

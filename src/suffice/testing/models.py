@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from .._arrays import Array, Codes, NDArray, logsumexp, np
 from ..errors import DataError
-from .laws import Random, assert_close, check_laws
+from .families import Random, assert_close, check_laws
 
 
 def check_model(model: object, X: object, y: object, *, tolerance: float = 1e-8, seed: int = 0) -> None:

@@ -23,9 +23,8 @@ from ...kernels.columns import count_pairs
 from ...notes import Kind, Note
 from ..budget import MOST_PARENTS, PAIR_BYTES, counts_pairs, step_of_rows
 from ..columns import BINS, BinnedRows, FrozenColumns
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Counts, Member, Part, Setting, TrainingStats, gathered
+from ..member import Candidate, Counts, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample
 
 STRENGTHS = (1.0, 4.0, 16.0)

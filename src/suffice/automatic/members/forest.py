@@ -16,9 +16,8 @@ from ..._arrays import Array, Codes, NDArray, np
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
 from ..columns import BinnedRows, FrozenColumns
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Counts, Member, Part, Setting, TrainingStats
+from ..member import Candidate, Counts, Inputs, Member, Part, Setting, TrainingStats
 from ..sample import Sample
 from ..stack import centred
 from ..table_rows import Hidden

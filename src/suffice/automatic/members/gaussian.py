@@ -20,9 +20,8 @@ from ..budget import step_of_rows
 from ..columns import BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Chosen, Member, Part, Setting, TrainingStats, gathered
+from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample
 from ..table_rows import Hidden
 

@@ -21,9 +21,8 @@ from ...leave_one_out.wishart import SPHERES, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ..budget import step_of_rows
 from ..columns import RAW, BinnedRows, FrozenColumns
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Additive, Candidate, Part, Setting, TrainingStats, total, totals
+from ..member import Additive, Candidate, Inputs, Part, Setting, TrainingStats, total, totals
 from ..sample import Sample
 from ..table_rows import Hidden
 from .gaussian import OWN, GaussianPart

@@ -14,9 +14,8 @@ from typing import ClassVar
 from ..._arrays import Array, Codes, np
 from ...export.program import Table, Term
 from ..columns import BinnedRows
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Additive, Candidate, Setting, TrainingStats, totals
+from ..member import Additive, Candidate, Inputs, Setting, TrainingStats, totals
 from ..sample import Sample
 
 STRENGTHS = (0.5, 2.0, 8.0, 32.0)

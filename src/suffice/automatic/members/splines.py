@@ -22,10 +22,9 @@ from ...export.program import PiecewiseLinear, Term
 from ...kernels.columns import between_knots, spline_ratios
 from ..budget import step_of_rows
 from ..columns import INTERVALS, BinnedRows, FrozenColumns
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
 from ..knots import Splines
-from ..member import Additive, Candidate, Counts, Part, Setting, TrainingStats, totals
+from ..member import Additive, Candidate, Counts, Inputs, Part, Setting, TrainingStats, totals
 from ..sample import Sample
 
 STRENGTHS = (1.0, 4.0, 16.0)

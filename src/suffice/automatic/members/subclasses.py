@@ -22,9 +22,8 @@ from ...stats import FullScatter, GaussianStats
 from ...stats.statistic import Fields
 from ..columns import SCORES, BinnedRows, FrozenColumns
 from ..completion import fill_blindly
-from ..inputs import Inputs
 from ..judge import HoldoutScorer
-from ..member import Candidate, Chosen, Member, Part, Setting, TrainingStats, gathered
+from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample, SomeRows
 from ..table_rows import Hidden
 from .gaussian import GaussianPart

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...densities import Laplace
-from ...densities.regularize import FLOOR, ROUNDING
+from ...densities.covariance import FLOOR, ROUNDING
 from ...errors import SettingError, setting
 from ...notes import Kind, Note
 from ...stats import ValueStats
