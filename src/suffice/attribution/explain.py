@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within, single_blas_thread
@@ -13,7 +14,6 @@ from .shapley import (
     EXACT,
     EXACT_GAME,
     ORDERS,
-    OrderMean,
     independent_terms,
     ordered_terms,
     quadratic_terms,
@@ -120,14 +120,12 @@ def _of_gaussian(density: Gaussian, rows: Array, orders: int | None, errors: boo
     """Return the contributions of correlated columns, rows that miss the same cells together."""
     whole = len(density.used)
     if whole == rows.shape[1] and not np.isnan(rows).any():
-        score, error = _complete(density, rows.astype(np.float64, copy=False), orders, errors)
-        return Explanation(score, None, error)
+        return _complete(density, rows.astype(np.float64, copy=False), orders, errors)
 
     def answer(kept: list[int], cells: Array) -> Explanation:
         covariance = density.covariance if len(kept) == whole else density.covariance.marginal(kept)
         means = density.means[:, [density.used[j] for j in kept]]
-        found, error = _complete(Gaussian(means, covariance, tuple(range(len(kept)))), cells, orders, errors)
-        return Explanation(found, None, error)
+        return _complete(Gaussian(means, covariance, tuple(range(len(kept)))), cells, orders, errors)
 
     return _by_pattern(len(density.means), density.used, rows, answer, errors)
 
@@ -150,21 +148,19 @@ def _put(out: Array, own: Array, index: Codes | slice, columns: Sequence[int]) -
         out[:, rows[:, None], list(columns)] = own
 
 
-def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return centred contributions (k, n, d) of rows without missing cells, and the variance of sampled ones."""
     d = rows.shape[1]
     exact = d <= EXACT
     thin = isinstance(density.covariance, LowRank)
     if not thin and (exact or (d <= QUADRATIC and not errors)):
-        return quadratic_terms(density, rows, orders or ORDERS), None
+        return Explanation(quadratic_terms(density, rows, orders or ORDERS))
     if exact:
         dense = Full.factor(density.covariance.dense())
-        return quadratic_terms(Gaussian(density.means, dense, density.used), rows, 1), None
+        return Explanation(quadratic_terms(Gaussian(density.means, dense, density.used), rows, 1))
     default = ORDERS if d <= QUADRATIC and not thin else FEW_ORDERS
-    mean = OrderMean((len(density.means), *rows.shape), errors)
-    for order in sample_orders(d, orders or default):
-        mean.add(ordered_terms(density, rows, order))
-    return mean.result()
+    every = sample_orders(d, orders or default)
+    return _mean_of_orders((ordered_terms(density, rows, order) for order in every), errors)
 
 
 def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:
@@ -175,10 +171,7 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
     missing = table == -1 if isinstance(rows, tuple) else np.isnan(table)
     d, chain = table.shape[1], Chain.of(density)
     if d <= EXACT_GAME and chain is not None and isinstance(chain.gaussian.covariance, Full):
-        own = chain
-        return _by_pattern(
-            own.k, own.gaussian.used, table, lambda kept, cells: Explanation(_subsets(own.marginal(kept), cells)), False
-        )
+        return _by_pattern(chain.k, chain.gaussian.used, table, partial(_by_subsets, chain), errors=False)
     if d > EXACT_GAME:
         every = sample_orders(d, orders or FEW_ORDERS)
         if chain is not None:
@@ -200,28 +193,34 @@ def _played(
     d = missing.shape[1]
     with single_blas_thread():  # once, not for each of many small evaluations
         if d > EXACT_GAME:
-            return _mean_of_orders((_steps(value, order) for order in sample_orders(d, orders or FEW_ORDERS)), errors)
+            every = sample_orders(d, orders or FEW_ORDERS)
+            prefixes = (np.stack([value(order[: t + 1]).T for t in range(d)], axis=2) for order in every)
+            return _mean_of_orders(map(_one_step, prefixes, every), errors)
         score = np.ascontiguousarray(subset_game(value, d))
     score[:, missing] = 0.0  # exactly, not to rounding
     return Explanation(_centred(score))
 
 
 def _mean_of_orders(terms: Iterable[Array], errors: bool) -> Explanation:
-    """Return the mean over orders of what each column adds (k, n, d) in each."""
-    mean: OrderMean | None = None
-    for added in terms:
-        mean = mean or OrderMean(added.shape, errors)
-        mean.add(added)
-    assert mean is not None
-    return Explanation(mean.result()[0], None, mean.result()[1])
+    """Return the mean over orders of what each column adds (k, n, d) in each, centred, and its variance if asked.
 
-
-def _steps(value: Callable[[Codes], Array], order: Codes) -> Array:
-    """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
-    return _one_step(np.stack([value(order[: t + 1]).T for t in range(len(order))], axis=2), order)
+    Orders come in pairs, each the reverse of the other, whose errors tend to cancel: the error is that of pair means.
+    """
+    total: Array = np.zeros(())
+    squares, pairs, orders = np.zeros(()), 0, iter(terms)
+    for forward, backward in zip(orders, orders, strict=True):
+        pair = forward - forward.mean(axis=0)
+        pair += backward - backward.mean(axis=0)
+        total, pairs = total + pair, pairs + 1
+        if errors:
+            squares = squares + (0.5 * pair) ** 2
+    mean = total / (2 * pairs)
+    spread = np.maximum(squares / pairs - mean**2, 0.0) / max(pairs - 1, 1) if errors else None
+    return Explanation(mean, None, spread)
 
 
 def _one_step(prefixes: Array, order: Codes) -> Array:
+    """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
     return np.asarray(steps(prefixes[None], order[None])[0])
 
 
@@ -258,7 +257,8 @@ def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanat
     return _by_pattern(chain.k, chain.gaussian.used, rows, answer, errors)
 
 
-def _subsets(chain: Chain, cells: Array) -> Array:
-    """Return the centred Shapley values (k, n, d) of complete rows, all subsets of columns added up."""
-    chosen = subsets(cells.shape[1])
-    return _centred(np.ascontiguousarray(np.tensordot(chain.subsets(cells, chosen), subset_shares(chosen), (0, 0))))
+def _by_subsets(chain: Chain, kept: list[int], cells: Array) -> Explanation:
+    """Return the Shapley values of complete rows by some of the columns, all subsets of these added up."""
+    chosen = subsets(len(kept))
+    terms = chain.marginal(kept).subsets(cells, chosen)
+    return Explanation(_centred(np.ascontiguousarray(np.tensordot(terms, subset_shares(chosen), (0, 0)))))

@@ -110,36 +110,6 @@ def subset_game(value: Callable[[Codes], Array], d: int) -> Array:
     return np.asarray(total)
 
 
-class OrderMean:
-    """The mean over orders of what columns add (k, n, d), centred over classes, and its standard error if asked.
-
-    Orders come in pairs, each the reverse of the other, whose errors tend to cancel: the error is that of pair means.
-    """
-
-    def __init__(self, shape: tuple[int, int, int], errors: bool) -> None:
-        self.total, self.pair = np.zeros(shape), np.zeros(shape)
-        self.squares = np.zeros(shape) if errors else None
-        self.count = 0
-
-    def add(self, terms: Array) -> None:
-        """Count the terms (k, n, d) of one order."""
-        self.pair += terms - terms.mean(axis=0)
-        self.count += 1
-        if self.count % 2 == 0:
-            self.total += self.pair
-            if self.squares is not None:
-                self.squares += (0.5 * self.pair) ** 2
-            self.pair[...] = 0.0
-
-    def result(self) -> tuple[Array, Array | None]:
-        """Return the mean and its variance."""
-        mean, pairs = self.total / self.count, self.count // 2
-        if self.squares is None:
-            return mean, None
-        spread = np.maximum(self.squares / pairs - mean**2, 0.0)
-        return mean, spread / max(pairs - 1, 1)
-
-
 def independent_terms(density: Gaussian, covariance: Diagonal | Spherical, rows: Array) -> Array:
     """Return the centred log density (k, n, d) of each column of Gaussians without correlations."""
     used = list(density.used)

@@ -206,16 +206,8 @@ class Assessment:
         return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, found)
 
     def _by_class(self) -> dict[str, Array]:
-        return {
-            "rows": self.support,
-            "answered": self.answered,
-            "recall": self.recall,
-            "precision": self.precision,
-            "f1": self.f1,
-            "roc_auc": self.roc_auc,
-            "pr_auc": self.pr_auc,
-            "lift": self.lift,
-        }
+        names = ("answered", "recall", "precision", "f1", "roc_auc", "pr_auc", "lift")
+        return {"rows": self.support} | {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
         return self.report()
@@ -256,17 +248,13 @@ class Assessment:
         lines = align(rows, left=(0, 2))
         if max(map(len, lines)) > width:
             lines = align([own[:2] for own in rows], width=width)
-        about = [self._headline(), *self._left_out()]
-        return [*(part for line in about for part in wrap(line, width)), "", *lines]
+        return [*(part for line in self._about() for part in wrap(line, width)), "", *lines]
 
-    def _headline(self) -> str:
+    def _about(self) -> list[str]:
+        """Return how many rows were judged, and which were not."""
         weighted = "" if self.weight == self.rows else f", of weight {self.weight:,.6g}"
-        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         groups = "" if self.groups is None else f", in {self.groups:,} groups"
-        return f"{rows} judged{weighted}{groups}, {len(self.classes)} classes"
-
-    def _left_out(self) -> list[str]:
-        lines = []
+        lines = [f"{_rows(self.rows)} judged{weighted}{groups}, {len(self.classes)} classes"]
         if self.unlabelled:
             lines.append(f"{_rows(self.unlabelled)} without a label: not judged")
         for own, rows in list(self.unknown.items())[:MOST_LINES]:

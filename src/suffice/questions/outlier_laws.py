@@ -133,23 +133,21 @@ class IndependentLaw:
                 freedom = self.freedom[c, j]
                 far += betainc(0.5 * freedom, 0.5, 1.0 / (1.0 + squares[:, c] / (factor * freedom)))
             if len(seen) > 1:
-                own = np.sort(self.draws[c][:, seen].sum(axis=1))
-                lowest = 1.0 / (1.0 + len(own))
-                share = share_beyond(own, squares[:, c])
-                far = np.where(squares[:, c] > own[-1], np.clip(far, share, lowest), share)
+                share, last = _share_beyond(np.sort(self.draws[c][:, seen].sum(axis=1)), squares[:, c])
+                far = np.where(last, np.clip(far, share, 1.0 / (1.0 + self.draws.shape[1])), share)
             out[:, c] = far
         return out
 
 
-def share_beyond(own: Array, distance: Array) -> Array:
-    """Return the share of drawn rows, at the distances `own` ascending, that are as far out as each of others (n,)."""
+def _share_beyond(own: Array, distance: Array) -> tuple[Array, Flags]:
+    """Return the share of drawn rows, at distances `own` ascending, as far out as others (n,), and which exceed all."""
     share = (1.0 + len(own) - np.searchsorted(own, distance)) / (1.0 + len(own))
     far = distance > own[-1]
     if far.any():
         start = own[int((1.0 - TAIL) * len(own))]
         scale = max(float((own[own >= start] - start).mean()), 1e-12)  # tails are about exponential in the distance
         share[far] *= np.exp(-(distance[far] - own[-1]) / scale)
-    return np.asarray(share)
+    return np.asarray(share), far
 
 
 Law = HotellingLaw | PredictiveLaw | IndependentLaw

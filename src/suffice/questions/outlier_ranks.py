@@ -174,16 +174,13 @@ class _Scale:
             mine &= self.whole
         return _Tail(self.own[mine], self.held.weight[mine]).beyond(distance)
 
-    def pvalues(self, found: Sequence[Measured]) -> Array:
-        """Return the p-values (n,) of new rows, measured by the model of each fold."""
-        return self.ranks().pvalues([self.score(*own) for own in found])
-
-    def class_pvalues(self, found: Sequence[Measured]) -> Array:
-        """Return the same within each class (n, k), by its rows alone."""
-        out = np.ones((len(found[0][0]), len(self.tails)))
-        for c, tail in enumerate(self.tails):
-            out[:, c] = self.ranks(c).pvalues([tail.beyond(distance[:, c]) for distance, _ in found])
-        return out
+    def pvalues(self, found: Sequence[Measured], by_class: bool) -> Array:
+        """Return the p-values (n,) of new rows measured by the model of each fold, or within each class (n, k)."""
+        if not by_class:
+            return self.ranks().pvalues([self.score(*own) for own in found])
+        within = enumerate(self.tails)
+        each = [self.ranks(c).pvalues([tail.beyond(distance[:, c]) for distance, _ in found]) for c, tail in within]
+        return np.stack(each, axis=1)
 
 
 class _Ranks:
@@ -276,7 +273,7 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_cla
 
         def answer(own: Codes, scale: _Scale = scale) -> None:
             found = measure_own(own)
-            out[own] = scale.class_pvalues(found) if by_class else scale.pvalues(found)
+            out[own] = scale.pvalues(found, by_class)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out

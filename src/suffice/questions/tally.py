@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, logsumexp, np, stdtrit
@@ -113,8 +113,8 @@ class GroupSums:
 
     def merge(self, other: Self) -> Self:
         """Return the sums of the rows of both."""
-        key, *sums = (np.concatenate([getattr(own, name) for own in (self, other)]) for name in _SUMS)
-        return type(self).of(key, *sums)
+        names = [own.name for own in fields(self)]
+        return type(self).of(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
     def error(self, values: Array) -> float:
         """Return the standard error of Σ `values` (g,) / Σ w, groups drawn whole; not a number where there is one.
@@ -142,9 +142,6 @@ class GroupSums:
     def quantile(self) -> float:
         """The 97.5 % point of Student's t with as many degrees of freedom as groups, less one."""
         return float(stdtrit(len(self.key) - 1.0, 0.975))
-
-
-_SUMS = ("key", "weight", "right", "loss")
 
 
 @dataclass(frozen=True)
@@ -214,18 +211,9 @@ class Tally:
     def merge(self, other: Self) -> Self:
         """Return the sums of the rows of both."""
         most = max(1, MOST_SCORES // max(len(self.rankings), 1))
+        added = [own.name for own in fields(self) if own.name not in ("rankings", "groups")]
         return type(self)(
-            self.rows + other.rows,
-            self.confusion + other.confusion,
-            self.loss + other.loss,
-            self.loss_squares + other.loss_squares,
-            self.brier + other.brier,
-            self.expected + other.expected,
-            self.calibration + other.calibration,
-            self.impossible + other.impossible,
-            tuple(a.merge(b, most) for a, b in zip(self.rankings, other.rankings, strict=True)),
-            self.recognised + other.recognised,
-            self.unlabelled + other.unlabelled,
-            self.unknown + other.unknown,
-            self.groups if other.groups is None or self.groups is None else self.groups.merge(other.groups),
+            **{name: getattr(self, name) + getattr(other, name) for name in added},
+            rankings=tuple(a.merge(b, most) for a, b in zip(self.rankings, other.rankings, strict=True)),
+            groups=self.groups if other.groups is None or self.groups is None else self.groups.merge(other.groups),
         )

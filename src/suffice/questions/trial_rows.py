@@ -32,8 +32,12 @@ def trial_rows(fitted: Fitted) -> Any:
     container = "numpy" if schema.container == "sparse" else schema.container
     rng = np.random.RandomState(0)
     drawn = read_table(draw_rows(fitted.joint_value, ROWS, None, None, rng, container, as_recorded=False)[0])
-    taken = _takes_missing(fitted)
-    wide = _takes_any_number(fitted)
+    taken = [fitted.settings.missing != "error"] * len(schema)
+    wide = [column.kind is Kind.NUMERIC for column in schema.columns]  # which hold any real number
+    for block in fitted.blocks:
+        for p in block.positions:
+            taken[p] = taken[p] and block.family.takes_missing
+            wide[p] = wide[p] and block.family.support in ("reals", None)
     columns = [_column(drawn, p, rng, taken[p], wide[p]) for p in range(len(schema))]
     named = [column._replace(name=own.name) for column, own in zip(columns, schema.columns, strict=True)]
     return make_table(container, schema.named, named)
@@ -53,33 +57,12 @@ def on_trial(fitted: Fitted, check: object) -> Trial:
     `check` is what the user said: a table, or None or True for rows drawn from the model.
     """
     rows = trial_rows(fitted) if check is None or check is True else check
-    table = read_table(rows)
+    table, asked = read_table(rows), fitted.joint_value
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an array has no column names
-        return Trial(table, fitted.align(table), _answers(fitted, rows))
-
-
-def _answers(fitted: Fitted, rows: object) -> tuple[list[Level], Array, Array]:
-    asked = fitted.joint_value
-    density = asked.log_density(asked.rows(rows))
-    return decide.predict(fitted, rows, None, None, None).tolist(), decide.posterior(fitted, rows, None), density
-
-
-def _takes_missing(fitted: Fitted) -> list[bool]:
-    found = [fitted.settings.missing != "error"] * len(fitted.schema)
-    for block in fitted.blocks:
-        for p in block.positions if not block.family.takes_missing else ():
-            found[p] = False
-    return found
-
-
-def _takes_any_number(fitted: Fitted) -> list[bool]:
-    """Return which columns hold any real number: no counts, shares, truth values or levels."""
-    found = [column.kind is Kind.NUMERIC for column in fitted.schema.columns]
-    for block in fitted.blocks:
-        for p in block.positions if block.family.support not in ("reals", None) else ():
-            found[p] = False
-    return found
+        order, density = fitted.align(table), asked.log_density(asked.rows(rows))
+        labels = decide.predict(fitted, rows, None, None, None).tolist()
+        return Trial(table, order, (labels, decide.posterior(fitted, rows, None), density))
 
 
 def _column(table: Table, position: int, rng: np.random.RandomState, holes: bool, wide: bool) -> NewColumn:
