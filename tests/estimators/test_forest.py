@@ -313,7 +313,7 @@ def test_what_cannot_be_is_refused(table):
     before = model.predict_log_proba(X)
     unlabelled = np.where(np.arange(300) % 5, y, None)
     for learn in (clone(model).fit, model.partial_fit):
-        with pytest.raises(DataError, match=r"cannot join a GenerativeForest|no label in 60 of 300 rows"):
+        with pytest.raises(DataError, match=r"cannot join a generative forest|no label in 60 of 300 rows"):
             learn(X, unlabelled)
     with pytest.raises(DataError, match="nothing to release"):
         model.release()

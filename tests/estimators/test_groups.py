@@ -270,7 +270,7 @@ def test_a_column_that_names_subjects_is_pointed_out(make, rng, tmp_path):
     model = make().fit(table, y)
     assert told(model) == [("patient",)]
     (note,) = (note for note in model.notes_ if note.kind == "subjects")
-    assert "groups= (--groups COLUMN)" in str(note)
+    assert "fit with groups=" in str(note)
     model.save(tmp_path / "m.suffice")
     assert told(load(tmp_path / "m.suffice")) == [("patient",)]
     assert told(make().fit(again, np.append(y, y))) == [("patient",)]

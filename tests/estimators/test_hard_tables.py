@@ -262,7 +262,7 @@ def test_a_later_batch_may_bring_the_first_cells_of_a_column(blobs):
 
 def test_missing_cells_are_refused_on_request(holed):
     X, y = holed
-    with pytest.raises(DataError, match=r'NaN: cells are missing in 0, 1, 2, 3, and missing="error"'):
+    with pytest.raises(DataError, match="NaN: cells are missing in 0, 1, 2, 3, and missing='error'"):
         GaussianDiscriminant(missing="error").fit(X, y)
     model = GaussianDiscriminant(missing="error").fit(np.nan_to_num(X), y)
     with pytest.raises(DataError, match="missing in 3"):

@@ -222,7 +222,8 @@ def test_parts_find_what_one_gaussian_cannot(rng):
         return -(F - np.logaddexp.reduce(F, axis=1, keepdims=True))[np.arange(800), y].mean()
 
     judge = HoldoutScorer(y, np.zeros((800, 2)), np.ones(800), np.ones(800))
-    parts, strength, sphere, held_out = choose_split(X, y, np.ones(800), 2, judge)
+    place = rng.integers(5, size=800)
+    parts, strength, sphere, held_out = choose_split(X, y, np.ones(800), 2, judge, place)
     density = Split.of(X, y, np.ones(800), 2, parts).density(strength, sphere)
     assert loss(held_out) < 0.02
     own = np.arange(800), y

@@ -36,7 +36,7 @@ def collect_effects(view: View) -> dict[str, Any] | None:
     curves = min(len(view.classes), MOST_CURVES)
     found = EffectDisplay.of(view, positions, grid=int(np.clip(MOST_POINTS // (curves * len(positions)), 24, 60)))
     range_of = [float(np.ptp(np.where(np.isfinite(own), own, 0.0), axis=0).max(initial=0.0)) for own in found.effects]
-    order = np.argsort(-np.round(range_of, 9), kind="stable").tolist()
+    order = np.argsort([-round(own, 9) for own in range_of], kind="stable").tolist()
     panels = [_panel(found, i) for i in order]
     sides = found.chosen
     return {
