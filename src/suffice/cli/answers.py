@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from ..errors import DataError
 from ..schema import Level, Schema
 from .files import FileTable, check_readable, read_file, write_csv, write_table
 from .output import Common, print_json, progress
@@ -136,6 +137,15 @@ def read_rows(
 def by_text(estimator: GenerativeEstimator) -> dict[str, Level]:
     """Return the classes of a model by how they are written on the command line."""
     return {str(label): label for label in estimator.classes_.tolist()}
+
+
+def class_named(text: str, estimator: GenerativeEstimator) -> Level:
+    """Return the class that a word on the command line names."""
+    classes = by_text(estimator)
+    if text not in classes:
+        near = did_you_mean(text, list(classes), "the classes are")
+        raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")
+    return classes[text]
 
 
 def model_columns(table: Table, names: Sequence[str], path: Path) -> Table:

@@ -11,13 +11,13 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .._files import format_of
-from ..errors import DataError, align, visible
-from ..schema import Level, Schema
+from ..errors import align, visible
+from ..schema import Schema
 from .answers import (
     Costs,
     Priors,
     answer_costs,
-    by_text,
+    class_named,
     given_priors,
     load_model,
     model_columns,
@@ -31,7 +31,7 @@ from .files import check_readable, without_blanks
 from .models import comes_in_parts, is_many
 from .output import COMMON, Common, noting_warnings, page_width, print_json, progress, rows_progress
 from .parameters import ColumnName, DataPath, Groups, MoreMissing, SavedModel, Sheet, Weight
-from .problems import ColumnProblem, UsageProblem, count, did_you_mean
+from .problems import ColumnProblem, UsageProblem, count
 from .training import check_named, check_not_read, group_values, read_batch, weight_values
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ..engines.arrow import Column
     from ..estimators.base import GenerativeEstimator
     from ..questions.assessment import Assessment
-    from ..schema import Schema
     from .answers import Told
 
 
@@ -87,11 +86,13 @@ def score(
     $ suffice score penguins.suffice more.csv --target species --positive Gentoo
     """
     estimator, schema = open_model(model)
-    label = None if positive is None else _class(positive, estimator)
+    label = None if positive is None else class_named(positive, estimator)
     matrix = answer_costs(costs, estimator)
     adapt = priors == ("adapt",)
     told: Told = None if adapt else given_priors(priors, estimator)
-    target = target or _target(estimator)
+    target = target or str(estimator._fitted.past.target or "")
+    if not target:
+        raise UsageProblem("The model does not know what its labels were called. Name their column by --target.")
     asked = _Asked(estimator, schema, data, target, weight, groups, told, matrix, adapt, sheet)
     with noting_warnings(common):
         found = asked.in_parts(common, missing_text) if asked.comes_in_parts else asked.whole(common, missing_text)
@@ -111,22 +112,6 @@ def _too_good(share: float, data: Path) -> str:
         f"new rows will be. Next: judge it by other rows; or use `suffice compare`, which judges models fitted to "
         f"{data.name} by rows left out, or `suffice report`, which shows this model's own left-out figures."
     )
-
-
-def _target(estimator: GenerativeEstimator) -> str:
-    """Return the name of the column that a model was fitted to."""
-    target = estimator._fitted.past.target
-    if not target:
-        raise UsageProblem("The model does not know what its labels were called. Name their column by --target.")
-    return str(target)
-
-
-def _class(word: str, estimator: GenerativeEstimator) -> Level:
-    known = by_text(estimator)
-    if word not in known:
-        near = did_you_mean(word, list(known), "the classes are")
-        raise DataError(f"The model has no class {word!r}; {near} Next: name a class as `suffice show` does.")
-    return known[word]
 
 
 @dataclass

@@ -15,8 +15,7 @@ from cyclopts.validators import Number as Between
 
 from ..errors import DataError, quoted
 from ..notes import to_know
-from ..schema import Level
-from .answers import by_text, load_model, open_model
+from .answers import class_named, load_model, open_model
 from .files import check_model_output, save_model, sole_writer
 from .output import COMMON, Common, Facts, print_json, progress
 from .parameters import (
@@ -35,7 +34,7 @@ from .parameters import (
     Target,
     Weight,
 )
-from .problems import UsageProblem, count, did_you_mean
+from .problems import UsageProblem, count
 from .training import read_batch
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ def drop_class(
     with sole_writer(to):
         estimator = load_model(model)
         for label in labels:
-            estimator.drop_class(_known(estimator, label))
+            estimator.drop_class(class_named(label, estimator))
         save_model(estimator, to, force)
     _report(common, estimator, to, f"dropped {quoted(labels)}")
 
@@ -256,19 +255,10 @@ def rename_class(
             old, mark, new = pair.partition("=")
             if not mark or not old or not new:
                 raise UsageProblem(f"{pair!r} is no pair OLD=NEW.")
-            renamed[_known(estimator, old)] = int(new) if integers and new.lstrip("-").isdigit() else new
+            renamed[class_named(old, estimator)] = int(new) if integers and new.lstrip("-").isdigit() else new
         estimator.rename_classes(renamed)
         save_model(estimator, to, force)
     _report(common, estimator, to, "renamed " + ", ".join(names))
-
-
-def _known(estimator: GenerativeEstimator, text: str) -> Level:
-    """Return the class that a word on the command line names."""
-    classes = by_text(estimator)
-    if text not in classes:
-        near = did_you_mean(text, list(classes), "the classes are")
-        raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")
-    return classes[text]
 
 
 def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: str) -> None:
@@ -321,10 +311,6 @@ def release(
     with progress(common, f"Releasing {model.name}"):
         found = estimator.release(least=least, like=other)
         save_model(found, output, force)
-    _tell_what_was_given_up(common, found, output)
-
-
-def _tell_what_was_given_up(common: Common, found: GenerativeEstimator, output: Path) -> None:
     told = found.released_
     if common.json:
         print_json({"output": str(output), "classes": found.classes_.tolist(), **held(found), "released": told.plain()})

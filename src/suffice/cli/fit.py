@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import quoted
 from ..notes import to_know
 from .edit import held
 from .files import check_model_output, save_model
-from .models import TITLES, ModelName, declared, is_large, is_many, learn, make_estimator, read_families, usable_columns
+from .models import (
+    TITLES,
+    ModelName,
+    declared,
+    is_large,
+    is_many,
+    learn,
+    make_estimator,
+    read_families,
+    remark_left_out,
+    usable_columns,
+)
 from .output import COMMON, Common, Facts, in_a_sentence, judge_anew, plain, print_json, progress_of_em
 from .parameters import (
     AS_IT_IS,
@@ -26,10 +35,6 @@ from .parameters import (
 )
 from .problems import UsageProblem, count
 from .training import in_order, read_orders, read_training
-
-if TYPE_CHECKING:
-    from ..estimators.base import GenerativeEstimator
-
 
 GAUSSIAN = ("full", "shared", "diagonal", "spherical", "mixture")
 FOR_MODELS = {  # which models an option is for, and what is said to the others
@@ -131,67 +136,46 @@ def fit(
     }
     orders = read_orders(ordered)
     if is_many(data) or is_large(data) or engine != "auto":
-        learned = _in_parts(data, target, model, options, family, orders, table, weight, scheduler or engine, common)
+        found = declared(data, target, table, weight, common)
+        used, left_out = usable_columns(model, found)
+        estimator = make_estimator(model, families=read_families(family, found, data), **options)
+        known: Facts = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
+        learn(estimator, found, data, target, common, engine=scheduler or engine, **known)
+        rows, unlabelled = estimator.statistics_.rows, estimator._fitted.past.unlabelled
     else:
-        learned = _at_once(data, target, model, options, family, orders, table, weight, common)
-    estimator, left_out, rows, unlabelled = learned
+        with progress_of_em(common, f"Learning from {data.name}"):
+            training = in_order(read_training(data, target, table, weight, common), orders)
+            used, left_out = usable_columns(model, training)
+            estimator = make_estimator(model, families=read_families(family, training, data), **options)
+            estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
+            estimator._edit_past(dialect=training.dialect)
+        rows, unlabelled = training.columns.num_rows, training.unlabelled
     estimator._edit_past(target=target, source=data.name)
     save_model(estimator, output, force)
-    _tell(
-        common, estimator, model, {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}, output
-    )
-
-
-def _tell(common: Common, estimator: GenerativeEstimator, model: str, facts: Facts, output: Path) -> None:
-    """Say what was learned, on stdout for machines and on stderr for people."""
+    classes, names = estimator.classes_.tolist(), estimator.feature_names_in_.tolist()
     if common.json:
-        print_json(_document(estimator, model, facts, output) | {"quality": plain(judge_anew(estimator, common))})
-    _remark(common, estimator, model, facts["columns_left_out"], facts["rows"], output)
-
-
-Learned = tuple["GenerativeEstimator", list[str], int, int]  # the model, columns left out, rows, rows without a label
-
-
-def _at_once(
-    data: Path,
-    target: str,
-    model: str,
-    options: Facts,
-    family: tuple[str, ...],
-    orders: dict[str, list[str]],
-    table: TableOptions,
-    weight: str | None,
-    common: Common,
-) -> Learned:
-    """Fit to a table that memory holds."""
-    with progress_of_em(common, f"Learning from {data.name}"):
-        training = in_order(read_training(data, target, table, weight, common), orders)
-        used, left_out = usable_columns(model, training)
-        estimator = make_estimator(model, families=read_families(family, training, data), **options)
-        estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
-        estimator._edit_past(dialect=training.dialect)
-    return estimator, left_out, training.columns.num_rows, training.unlabelled
-
-
-def _in_parts(
-    data: Path,
-    target: str,
-    model: str,
-    options: Facts,
-    family: tuple[str, ...],
-    orders: dict[str, list[str]],
-    table: TableOptions,
-    weight: str | None,
-    engine: str,
-    common: Common,
-) -> Learned:
-    """Fit to a table in parts, which `engine` reads."""
-    known_columns = declared(data, target, table, weight, common)
-    used, left_out = usable_columns(model, known_columns)
-    estimator = make_estimator(model, families=read_families(family, known_columns, data), **options)
-    known = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
-    rows, unlabelled = learn(estimator, known_columns, data, target, common, engine=engine, **known)
-    return estimator, left_out, rows, unlabelled
+        print_json(
+            {
+                "output": str(output),
+                "model": model,
+                "classes": classes,
+                "columns": names,
+                **held(estimator),
+                "columns_left_out": left_out,
+                "rows": rows,
+                "rows_without_label": unlabelled,
+                "notes": [str(note) for note in estimator.notes_],
+                "quality": plain(judge_anew(estimator, common)),
+            }
+        )
+    remark_left_out(model, left_out, common)
+    for note in to_know(estimator.notes_):
+        common.remark(f"Note: {note}.")
+    learned = ", ".join((count(len(classes), "class"), count(len(names), "column"), count(rows, "row")))
+    common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
+    common.remark(f"It {estimator.rows_held_}.{_for_none(model, estimator.keep_rows)}")
+    if not common.quiet:  # nobody would read it
+        common.remark(in_a_sentence(judge_anew(estimator, common)))
 
 
 def _check_options(model: str, given: Facts, scheduler: str | None, engine: str) -> None:
@@ -200,33 +184,6 @@ def _check_options(model: str, given: Facts, scheduler: str | None, engine: str)
     for option, (models, why) in FOR_MODELS.items():
         if given[option] is not None and model not in models:
             raise UsageProblem(f"{option} is for {why.format(model=model)}.")
-
-
-def _document(estimator: GenerativeEstimator, model: str, facts: Facts, output: Path) -> Facts:
-    return {
-        "output": str(output),
-        "model": model,
-        "classes": estimator.classes_.tolist(),
-        "columns": estimator.feature_names_in_.tolist(),
-        **held(estimator),
-        **facts,
-        "notes": [str(note) for note in estimator.notes_],
-    }
-
-
-def _remark(
-    common: Common, estimator: GenerativeEstimator, model: str, left_out: list[str], rows: int, output: Path
-) -> None:
-    if left_out:
-        common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
-    for note in to_know(estimator.notes_):
-        common.remark(f"Note: {note}.")
-    classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
-    learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
-    common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
-    common.remark(f"It {estimator.rows_held_}.{_for_none(model, estimator.keep_rows)}")
-    if not common.quiet:  # nobody would read it
-        common.remark(in_a_sentence(judge_anew(estimator, common)))
 
 
 def _for_none(model: str, keep_rows: int | None) -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import align, quoted, visible
+from ..errors import align, visible
 from .answers import deliver
 from .files import check_output, read_file, without_blanks
-from .models import ModelName, make_estimator, usable_columns
+from .models import ModelName, make_estimator, remark_left_out, usable_columns
 from .output import COMMON, Common, Facts, page_width, print_json, progress
 from .parameters import (
     AS_IT_IS,
@@ -207,8 +207,7 @@ def labels(
         estimator = make_estimator(model).fit(columns, training.labels, training.weight, training.groups)
         wrong, flagged, other = _judge(estimator, columns, training, fdr)
         answer = _suspects(estimator, columns, training, (wrong, flagged, other), top)
-    if left_out:
-        common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
+    remark_left_out(model, left_out, common)
     expected = float(wrong.sum())
     common.remark(
         f"About {expected:.3g} of {count(len(wrong), 'label')} are wrong by their probabilities; "

@@ -13,10 +13,10 @@ from .files import check_readable, file_format
 from .output import Common, Facts, rows_progress
 from .parameters import TableOptions
 from .problems import ColumnProblem, TargetProblem, UsageProblem
-from .training import Training, check_named, training_reading
+from .training import Training, check_named, remark_empty, training_reading
 
 if TYPE_CHECKING:
-    from ..engines import Source
+    from ..engines import Reading, Source
     from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
 
@@ -96,6 +96,12 @@ def usable_columns(name: str, training: Training | Declared) -> tuple[list[str],
     return used, [column for column in names if column not in known]
 
 
+def remark_left_out(model: str, left_out: Sequence[str], common: Common) -> None:
+    """Say which columns a model cannot use."""
+    if left_out:
+        common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
+
+
 LARGE = 1 << 28  # bytes of a file, decompressed, that is then read in parts
 CHUNK = 1 << 20  # bytes decompressed at a time
 
@@ -129,6 +135,15 @@ def comes_in_parts(data: Path) -> bool:
     return is_many(data) or (data.is_file() and file_format(data) not in OF_TEXT) or is_large(data)
 
 
+def open_parts(data: Path, reading: Reading) -> Source:
+    """Return a table that is read in parts: one file, or many of them."""
+    from ..engines import open_source
+
+    if not is_many(data):
+        check_readable(data)
+    return open_source(data, reading)
+
+
 @dataclass(frozen=True, slots=True)
 class Declared:
     """What is known of a table in parts before it is learned from; `columns` has no row, `source` all of them."""
@@ -144,25 +159,15 @@ class Declared:
         return [str(column.name) for column in read_schema(self.columns).columns if column.kind.is_number]
 
 
-def declared(
-    data: Path,
-    target: str,
-    table: TableOptions,
-    weight: str | None,
-    common: Common,
-) -> Declared:
+def declared(data: Path, target: str, table: TableOptions, weight: str | None, common: Common) -> Declared:
     """Return the columns of a table in parts that a model may learn from."""
     import pyarrow as pa
-
-    from ..engines import open_source
 
     if table.auto_drop:
         raise UsageProblem(
             "--auto-drop compares all cells of a column, and this table is read in parts. Next: name columns by --drop."
         )
-    if not is_many(data):
-        check_readable(data)
-    source = open_source(data, training_reading(target, table))
+    source = open_parts(data, training_reading(target, table))
     names = list(source.schema.names)
     check_named(names, target, table.drop, weight, data, table.groups)
     if source.csv is not None and source.csv.measured:
@@ -171,21 +176,17 @@ def declared(
     if not used:
         raise ColumnProblem.nothing_left(target)
     empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]
-    if len(empty) == len(used):
-        raise ColumnProblem.no_values(empty)
-    if empty:
-        common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
+    remark_empty(empty, len(used), common)
     columns = source.declared([name for name in used if name not in empty])
     return Declared(columns, source)
 
 
 def learn(
     estimator: GenerativeEstimator, table: Declared, data: Path, target: str, common: Common, **told: Any
-) -> tuple[int, int]:
-    """Fit to a table in parts; return the number of rows learned and of those without a label."""
+) -> None:
+    """Fit to a table in parts."""
     with rows_progress(common, f"Learning from {data.name}") as watch:
         estimator.fit_table(table.source, target, unlabelled="skip", progress=watch, **told)
-    labels, rows = estimator.classes_.tolist(), estimator.statistics_.rows
+    labels = estimator.classes_.tolist()
     if len(labels) == 1:
-        raise TargetProblem.one_class(target, labels[0], rows)
-    return rows, estimator._fitted.past.unlabelled
+        raise TargetProblem.one_class(target, labels[0], estimator.statistics_.rows)

@@ -64,14 +64,10 @@ class Training:
         return [str(column.name) for column in read_columns(self.columns).schema.columns if column.kind.is_number]
 
 
-def read_training(
-    path: Path,
-    target: str,
-    table: TableOptions,
-    weight: str | None,
-    common: Common,
-) -> Training:
+def read_training(path: Path, target: str, table: TableOptions, weight: str | None, common: Common) -> Training:
     """Return the rows of a file that have a label, saying on stderr what was left out."""
+    from ..engines.arrow import how_many, missing
+
     found = read_file(path, training_reading(target, table))
     groups = table.groups
     check_named(found.columns.column_names, target, table.drop, weight, path, groups)
@@ -85,9 +81,15 @@ def read_training(
         raise TargetProblem.one_class(target, classes[0].as_py(), rows.num_rows)
     weights = None if weight is None else _weights(rows.column(weight), weight)
     columns = rows.drop_columns(list({target, *table.drop, *(name for name in (weight, groups) if name is not None)}))
-    columns = _without_empty(columns, common)
+    empty = [name for name in columns.column_names if how_many(missing(columns.column(name))) == columns.num_rows]
+    remark_empty(empty, columns.num_columns, common)
+    columns = columns.drop_columns(empty)
     if table.auto_drop:
-        columns = _without_names(columns, None if found.csv is None else found.csv.dialect, common)
+        dropped = automatic_drops(columns, None if found.csv is None else found.csv.dialect)
+        if dropped:
+            reasons = ", ".join(f"{name!r} ({why})" for name, why in dropped.items() if why)
+            common.remark(f"Left out: {reasons}.")
+        columns = columns.drop_columns(list(dropped))
     _check_columns(columns, target)
     if unlabelled:
         common.remark(f"{unlabelled} of {rows.num_rows + unlabelled} rows have no {target!r} and were left out.")
@@ -300,25 +302,12 @@ def _check_columns(columns: Table, target: str) -> None:
         raise DataError.infinite(infinite)
 
 
-def _without_empty(columns: Table, common: Common) -> Table:
-    """Return the columns that have a value in some row, saying which have none: a model can learn nothing of them."""
-    from ..engines.arrow import how_many, missing
-
-    empty = [name for name in columns.column_names if how_many(missing(columns.column(name))) == columns.num_rows]
-    if empty and len(empty) == columns.num_columns:
+def remark_empty(empty: Sequence[str], columns: int, common: Common) -> None:
+    """Say which of so many columns have no value, of which a model can learn nothing; refuse a table of such alone."""
+    if empty and len(empty) == columns:
         raise ColumnProblem.no_values(empty)
     if empty:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
-    return columns.drop_columns(empty)
-
-
-def _without_names(columns: Table, dialect: Dialect | None, common: Common) -> Table:
-    """Return the columns that do more than name rows, saying which were left out and why."""
-    dropped = automatic_drops(columns, dialect)
-    if dropped:
-        reasons = ", ".join(f"{name!r} ({why})" for name, why in dropped.items() if why)
-        common.remark(f"Left out: {reasons}.")
-    return columns.drop_columns(list(dropped))
 
 
 def _has_infinity(column: Column) -> bool:
