@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
@@ -35,6 +36,9 @@ from .parameters import (
 )
 from .problems import UsageProblem, count
 from .training import in_order, read_orders, read_training
+
+if TYPE_CHECKING:
+    from ..estimators.base import GenerativeEstimator
 
 GAUSSIAN = ("full", "shared", "diagonal", "spherical", "mixture")
 FOR_MODELS = {  # which models an option is for, and what is said to the others
@@ -152,6 +156,19 @@ def fit(
         rows, unlabelled = training.columns.num_rows, training.unlabelled
     estimator._edit_past(target=target, source=data.name)
     save_model(estimator, output, force)
+    _say_learned(estimator, model, output, left_out, rows, unlabelled, common)
+
+
+def _say_learned(
+    estimator: GenerativeEstimator,
+    model: str,
+    output: Path,
+    left_out: list[str],
+    rows: int,
+    unlabelled: int,
+    common: Common,
+) -> None:
+    """Print what was learned, and from what, as remarks or as JSON."""
     classes, names = estimator.classes_.tolist(), estimator.feature_names_in_.tolist()
     if common.json:
         print_json(
