@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, NDArray, np, parallel_each, parallel_map, row_chunks, rows_within
 from ..densities import Full, Gaussian, Spherical
-from ..densities.covariance import FLOOR, ROUNDING, USABLE
+from ..densities.covariance import FLOOR, ROUNDING, USABLE, far_apart
 from ..densities.gaussian import LOG_2PI
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
@@ -73,8 +73,8 @@ class Leaving:
         safe = np.where(left > 0, left, 1.0)
         return left, np.where(left > 0, w * count / safe, 0.0), np.where(left > 0, count / safe, 1.0)
 
-    def divisors(self, index: slice | Codes, c: int, less: bool = True) -> Array:
-        """Return what the sums of squares of class `c` are divided by without each of some rows (b,), or with all."""
+    def divisors(self, index: slice | Codes, c: int | Codes, less: bool = True) -> Array:
+        """Return what the sums of squares of class `c`, one or (b,), are divided by without each row, or with all."""
         w = self.weight[index] if less else np.zeros(1)
         total, means = self.count.sum() - w, (self.count > 0).sum()
         if self.shared:
@@ -161,24 +161,18 @@ def _columns(job: Leaving, sphere: bool, own: int, classes: Codes, index: Codes)
     missing = np.isnan(rows)
     holes = bool(missing.any())
     if holes:
-        w = np.where(missing, 0.0, w)
+        rows, w = np.where(missing, 0.0, rows), np.where(missing, 0.0, w)
     elif (w == w[:1]).all():  # the same factors for all rows
         w = w[:1]
     count = job.count[own]
     left = np.maximum(count - w, 0.0)
     factor = count / np.where(left > 0, left, 1.0)
 
-    def squared(mean: Array) -> Array:
-        away = rows - mean
-        if holes:
-            away[missing] = 0.0
-        away *= away
-        return np.asarray(away)
-
     def of_cells(values: Array) -> Array:
         return values.sum(axis=-1, keepdims=True) if sphere else values
 
-    lost = squared(job.mean[own])
+    away = rows - job.mean[own]
+    lost = away * away
     lost *= w * factor
     scatter, means = job.scatter, (job.count > 0).astype(np.float64)
     pool = Pool(of_cells(job.count.sum(axis=0) - w), of_cells(means.sum(axis=0)), job.shrinkage.pooling)
@@ -186,7 +180,7 @@ def _columns(job: Leaving, sphere: bool, own: int, classes: Codes, index: Codes)
     if sphere:  # a column that does not vary is left out
         sure &= (lost <= (1.0 - LEAST_KEPT) * scatter.sum(axis=0)).all(axis=1)
 
-    def variances(c: int) -> tuple[Array, Array]:
+    def precisions(c: int) -> tuple[Array, Array]:
         sums = of_cells((1.0 - job.share) * scatter[c] + job.share * scatter.sum(axis=0))
         leaves = of_cells(lost if c == own or job.shared else job.share * lost)
         if job.shared:
@@ -199,17 +193,36 @@ def _columns(job: Leaving, sphere: bool, own: int, classes: Codes, index: Codes)
             amount = job.shrinkage.amount
             variance = (1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True)
         logs = np.log(variance) + LOG_2PI
-        return variance, np.where(missing, 0.0, logs).sum(axis=1) if holes or sphere else logs.sum(axis=1)
+        if holes:
+            return np.where(missing, 0.0, 1.0 / variance), np.where(missing, 0.0, logs).sum(axis=1)
+        return 1.0 / variance, logs.sum(axis=1) * (job.d if sphere else 1)
 
-    scores, common = np.empty((len(rows), len(classes))), variances(own) if job.shared else None
-    for i, c in enumerate(classes.tolist()):
-        variance, logs = variances(c) if common is None else common
-        squares = squared(job.mean[c])
-        squares /= variance
-        if c == own:
-            squares *= factor**2
-        scores[:, i] = -0.5 * (logs + squares.sum(axis=1))
+    scores = np.empty((len(rows), len(classes)))
+    for part in [slice(None)] if job.shared else [slice(i, i + 1) for i in range(len(classes))]:  # of one variance
+        some = classes[part]
+        precision, logs = precisions(int(some[0]))
+        scores[:, part] = _squared_lengths(rows, job.mean[some], job.mean[own], precision)
+        if own in some:
+            left_out = away * factor
+            scores[:, own - classes[0]] = np.einsum("nd,nd->n", left_out, left_out * precision)
+        scores[:, part] += logs[:, None]
+    scores *= -0.5
     return scores, np.asarray(sure)
+
+
+def _squared_lengths(rows: Array, means: Array, own: Array, precision: Array) -> Array:
+    """Return Σ (x − m)² p (b, m) from rows (b, d), means (m, d) and precisions (b, d or 1) of each row.
+
+    Several means are moved to `own` (d,), that of the rows' class, and squares are expanded, unless they are too far.
+    """
+    shift = means - own
+    if len(means) == 1 or far_apart(shift * np.sqrt(precision.max(axis=0))):
+        away = (rows - mean for mean in means)
+        return np.stack([np.einsum("nd,nd->n", part, part * precision) for part in away], axis=1)
+    centered = rows - own
+    weighted = centered * precision
+    lengths = np.einsum("nd,nd->n", centered, weighted)[:, None] - 2.0 * weighted @ shift.T
+    return np.asarray(lengths + np.broadcast_to(precision, rows.shape) @ (shift * shift).T)
 
 
 # --- full covariances as they are ------------------------------------------------------------------------------------
@@ -223,23 +236,33 @@ def _without_row_of_full(job: Leaving, covariance: Full) -> tuple[Array, Flags]:
     (Sherman & Morrison 1950, doi:10.1214/aoms/1177729893): all it takes is the distances of the rows from the means.
     They are not right where what is left is nearly singular, so that removing the row might call for a repair.
     """
-    distances = covariance.distances(job.rows, job.mean)
-    n, k = distances.shape
-    own, every = (np.arange(n), job.codes), slice(None)
-    left, h, factor = job.own(every)
-    before = np.concatenate([job.divisors(every, c, less=False)[:1] for c in range(k)])
-    after = np.stack([job.divisors(every, c) for c in range(k)], axis=1)
-    beta = np.repeat(job.share * h[:, None], k, axis=1)
-    beta[own] = h
-    cross, length = _products(job, covariance, distances) if job.share > 0 else (distances, distances)
-    kept = 1.0 - beta * length / before
-    safe = np.where(kept > 0, kept, 1.0)
-    updated = (distances + beta / before * cross**2 / safe) / before
-    updated[own] = factor**2 * distances[own] / (before * safe)[own]
-    updated *= after
-    scores = -0.5 * (updated + np.log(safe) + job.d * np.log(before / after) + covariance.log_det + job.d * LOG_2PI)
-    usable = np.where(beta > 0, kept / covariance.trace, 1.0).min(axis=1) > USABLE
-    return scores, np.asarray((left > 0) & (kept.min(axis=1) > LEAST_KEPT) & usable)
+    scores = covariance.distances(job.rows, job.mean)
+    n, k = scores.shape
+    every = np.arange(n)
+    own = every, job.codes
+    left, h, factor = job.own(slice(None))
+    before = np.concatenate([job.divisors(slice(1), c, less=False) for c in range(k)])
+    if job.share > 0:
+        beta = np.repeat(job.share * h[:, None], k, axis=1)
+        beta[own] = h
+        cross, length = _products(job, covariance, scores)
+        kept = 1.0 - beta * length / before
+        safe = np.where(kept > 0, kept, 1.0)
+        updated = (scores + beta / before * cross**2 / safe) / before
+        updated[own] = factor**2 * scores[own] / (before * safe)[own]
+        of_each = [job.divisors(every, c)[:, None] for c in range(1 if job.shared else k)]
+        after = np.concatenate(of_each, axis=1)
+        scores = updated * after + np.log(safe) + job.d * np.log(before / after)
+        least, usable = kept.min(axis=1), (kept / covariance.trace).min(axis=1)
+    else:  # the classes of other rows stay as they are
+        before, after, length = before[job.codes], job.divisors(every, job.codes), scores[own]
+        least = 1.0 - h * length / before
+        safe = np.where(least > 0, least, 1.0)
+        scores[own] = after * factor**2 * length / (before * safe) + np.log(safe) + job.d * np.log(before / after)
+        usable = least / covariance.trace[job.codes]
+    scores += covariance.log_det + job.d * LOG_2PI
+    scores *= -0.5
+    return scores, np.asarray((left > 0) & (least > LEAST_KEPT) & (usable > USABLE))
 
 
 def _products(job: Leaving, covariance: Full, distances: Array) -> tuple[Array, Array]:

@@ -110,12 +110,15 @@ def log_priors(learned: Learned, codes: Codes, weight: Array | None) -> Array:
         row, code = int(over[0]), int(codes[over[0]])
         why = f"its weight is {w[row]:g}, and that of the whole class {totals[code]:g}"
         raise DataError.not_learned(row, labels[code], why)
-    kinds, again = np.unique(np.stack([codes, w], axis=1), axis=0, return_inverse=True)
-    table = np.empty((len(kinds), len(totals)))
-    for i, (c, amount) in enumerate(kinds):
-        rest = totals.copy()
-        own = int(c)
-        rest[own] = max(rest[own] - amount, 0.0)
+    amounts, which = (
+        (w[:1], np.zeros(len(w), dtype=np.int64)) if (w == w[:1]).all() else np.unique(w, return_inverse=True)
+    )
+    kind = codes * len(amounts) + which  # rows of one class and weight leave the same classes
+    kinds = np.flatnonzero(np.bincount(kind))
+    table = np.empty((len(totals) * len(amounts), len(totals)))
+    for i in kinds.tolist():
+        rest, own = totals.copy(), i // len(amounts)
+        rest[own] = max(rest[own] - amounts[i % len(amounts)], 0.0)
         gone = rest[own] <= SLACK * totals[own]
         if gone:
             rest[own] = 0.0
@@ -127,7 +130,7 @@ def log_priors(learned: Learned, codes: Codes, weight: Array | None) -> Array:
         table[i] = learned.log_prior(rest)
         if gone:
             table[i, own] = -np.inf
-    prior = table[again.ravel()]
+    prior: Array = table[kind]
     lost = np.flatnonzero(np.isneginf(prior).all(axis=1))
     if len(lost):
         raise DataError(
