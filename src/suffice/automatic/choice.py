@@ -200,7 +200,7 @@ class Choice:
         right = len(weight) == len(members) + len(columns) and len(set(columns)) == len(columns)
         if not right or not (np.abs(found) < MOST).all() or any(own.temperature < 0.0 for own in members):
             raise ValueError("the choice of members")
-        if joint is not None and not (joint[0] > 0.0 and 0.0 <= joint[1] <= 1.0):
+        if joint is not None and not ((0.0 < joint[0] < MOST or joint[0] == np.inf) and 0.0 <= joint[1] <= 1.0):
             raise ValueError("the joint model of the numbers")
         unit = float(plain["unit"])
         if not 0.0 < unit < np.inf:
