@@ -10,7 +10,7 @@ import pytest
 
 from suffice import NaiveBayes
 from suffice.engines.files import checked, claims_too_much
-from suffice.engines.spark import new_key, sealed, unsealed
+from suffice.engines.sealing import new_key, sealed, unsealed
 from suffice.errors import SourceError
 
 

@@ -1,18 +1,13 @@
 """The Spark engine: executors read row groups with pyarrow, or summarise the batches of a DataFrame, in `mapInArrow`.
 
 States travel as bytes between processes that Spark started, one for every eight row groups or one for a partition, and
-are merged here. Spark runs a task that fails again, and the result is the same. Unpickling runs what the bytes say, and
-a cluster keeps bytes in memory and on disks between its machines, so each job signs its own with a key that travels
-with the work itself: whoever knows the key could have changed the work. HMAC: RFC 2104.
+are merged here. Spark runs a task that fails again, and the result is the same.
 """
 
 from __future__ import annotations
 
-import hmac
 import os
-import pickle
 import re
-import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,32 +23,8 @@ from ..errors import DataError, SchemaError, SettingError, SourceError, SufficeE
 from ..stats.patterns import TooManyPatternsError
 from .arrow import Rows
 from .local import FAN_IN, Clock, Fold, Kernel, State, Watcher, learn_part, merge_all
+from .sealing import new_key, sealed, unsealed
 from .sources import Source, regular, rows_at_a_time
-
-DIGEST, LENGTH = "sha256", 32
-
-
-def new_key() -> bytes:
-    """Return a key for one job."""
-    return secrets.token_bytes(LENGTH)
-
-
-def sealed(value: object, key: bytes) -> bytes:
-    """Return an object as bytes, signed."""
-    data = pickle.dumps(value)
-    return hmac.digest(key, data, DIGEST) + data
-
-
-def unsealed(data: bytes, key: bytes) -> Any:
-    """Return the object in bytes that `sealed` made with this key; SourceError for any others, before they are read."""
-    signature, content = data[:LENGTH], data[LENGTH:]
-    if not hmac.compare_digest(signature, hmac.digest(key, content, DIGEST)):
-        raise SourceError(
-            "What came back from the cluster is not what this job wrote there. Next: run it again; if that happens "
-            "twice, the cluster's disks or another user change what it keeps."
-        )
-    return pickle.loads(content)  # noqa: S301 - signed by this job
-
 
 Task = Callable[[Iterable[Rows]], Iterator[Rows]]  # that Spark runs on batches
 ANSWER = "number long, state binary"
