@@ -106,14 +106,15 @@ class ExportError(SufficeError):
         where = f" of the columns {quoted(columns)}" if columns else ""
         return cls(
             f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
-            "that come with suffice, or score with `suffice predict`."
+            f"that come with suffice, or score with `{either('predict_proba', 'suffice predict')}`."
         )
 
     @classmethod
     def forest(cls, trees: int, leaves: int, classes: int) -> ExportError:
         return cls(
             f"The density of a forest, {trees:,} trees of {leaves:,} leaves for {classes:,} classes, has no short form "
-            "elsewhere: where a cell misses, a row is in many leaves of each tree. Next: score with `suffice predict`, "
+            "elsewhere: where a cell misses, a row is in many leaves of each tree. Next: score with "
+            f"`{either('predict_proba', 'suffice predict')}`, "
             f"or export a {either('GenerativeClassifier or another estimator', 'model of another kind')}."
         )
 
