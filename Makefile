@@ -28,7 +28,7 @@ endef
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays fuzz tables check types format bench accuracy generation honest examples docs dist wheels each lock clean
+.PHONY: help demo test slow oldest engines browser export arrays fuzz tables check types format bench accuracy generation honest examples docs dist wheels each lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,9 +38,14 @@ demo: $(DEMO_ENV) ## Fit, compare and question a model of the penguins table
 
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
-test: $(VENV)/.test ## Run the tests, then every example in the code and in the documents
+test: $(VENV)/.test ## Run the tests but the slow ones, then every example in the code and in the documents
 	$(PY) -m pytest -n 2 --dist worksteal --durations=40 --durations-min=4
 	$(PY) -m pytest -q -n 2 --dist loadfile -p no:randomly --doctest-modules $(addprefix --ignore=,$(CLUSTERS)) $(DOC_FILES)
+
+slow: export OPENBLAS_NUM_THREADS := 1
+slow: export OMP_NUM_THREADS := 1
+slow: $(VENV)/.test ## Run the tests that are marked slow: large grids, many refits, several processes
+	$(PY) -m pytest -n 2 --dist worksteal --durations=20 --durations-min=10 -m slow
 
 oldest: export OPENBLAS_NUM_THREADS := 1
 oldest: export OMP_NUM_THREADS := 1

@@ -11,6 +11,7 @@ OURS = "GenerativeClassifier"
 CHANCE = 0.5  # an AUC below is as good as this one
 SCORES = {
     "auc": "AUC",
+    "auc_boosted": "AUC by boosted trees",
     "auc_complete": "AUC of rows without holes",
     "ks": "numbers: KS distance",
     "tv": "categories: total variation",
@@ -26,7 +27,8 @@ TEMPLATE = """## Drawn rows
 Made by `make generation` (`benchmarks/generation.py`): a model learns half of at most {rows:,} rows of a public table,
 classes included; as many rows as the other half has are drawn from it and compared with that half. AUC: how well a
 random forest ({trees} trees, {parts}-fold cross-validated; categories as codes, a missing cell as a value of its own,
-the class as a column) tells drawn rows from real ones: .5 not at all, 1 always. Where real rows have holes there is an
+the class as a column) tells drawn rows from real ones: .5 not at all, 1 always. So do boosted trees (scikit-learn's
+HistGradientBoostingClassifier), which see more. Where real rows have holes there is an
 AUC of the complete ones, too, for models that draw no holes. Distances are means over columns: the largest difference
 of distribution functions (Kolmogorov-Smirnov) of numbers, total variation of categories (missing ones and the class
 included). "{real}" draws from the rows learned themselves: what chance alone does, and copies all.

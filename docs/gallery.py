@@ -10,6 +10,7 @@ from typing import Any
 os.environ["MPLBACKEND"] = "Agg"
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from small_svg import save
 
@@ -22,6 +23,7 @@ from suffice.plots import (
     DecisionRegionsDisplay,
     DiscriminantPlaneDisplay,
     EffectDisplay,
+    ForwardValidationDisplay,
     ImportanceDisplay,
     LearningCurveDisplay,
     MixtureComponentsDisplay,
@@ -42,6 +44,11 @@ def pictures() -> dict[str, Callable[[Any], Any]]:
     lda = GaussianDiscriminant(shared=True)
     curve = LearningCurveDisplay.from_estimator(lda, numbers, island).curves
     lda.fit(numbers, species)
+    rng = np.random.default_rng(0)
+    year, rows = np.repeat(np.arange(2015, 2026), 100), rng.normal(size=(1100, 2))
+    angle = 0.2 * (year - 2015)
+    turned = rows[:, 0] * np.cos(angle) + rows[:, 1] * np.sin(angle) + 0.3 * rng.normal(size=1100) > 0
+    forward = GaussianDiscriminant().validate_forward(rows, turned, time=year, windows=())
     mass = NaiveBayes().fit(numbers[["body_mass_g"]], species)
     mixture = MixtureDiscriminant(shared="class", random_state=0).fit(numbers, island)
     parts = {"columns": ["flipper_length_mm", "bill_length_mm"], "points": False}
@@ -57,6 +64,7 @@ def pictures() -> dict[str, Callable[[Any], Any]]:
         "worth": lambda ax: ImportanceDisplay.from_estimator(bayes, ax=ax),
         "calibration": lambda ax: CalibrationCurveDisplay.from_estimator(mass, ax=ax),
         "learning-curve": lambda ax: LearningCurveDisplay.from_curves(curve, ax=ax),
+        "forward": lambda ax: ForwardValidationDisplay.from_validation(forward, ax=ax),
         "outliers": lambda ax: OutlierPValuesDisplay.from_estimator(qda, ax=ax),
     }
 

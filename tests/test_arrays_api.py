@@ -79,5 +79,5 @@ def test_caches_do_not_travel():
 
 def test_without_array_api_compat(library, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
-    with pytest.raises(ImportError, match=r"suffice\[array\]"):
+    with pytest.raises(ImportError, match=r"array-api-compat, which is not installed.*pip install.*\[array\]"):
         door.namespace(library.array(np.zeros(2)))

@@ -1,5 +1,6 @@
 """The benchmarks of accuracy and of drawn rows: scores, comparisons and reports of made-up results."""
 
+import importlib
 import os
 import signal
 import sys
@@ -10,7 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
+
+from suffice.progress import tell
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 MODULES = (
@@ -243,6 +247,9 @@ def test_rows_of_one_distribution_are_not_told_apart_and_of_others_are():
     # the standard error of an AUC of 300 and 300 rows is sqrt(601 / (12 · 300²)) = 0.024
     assert told_apart(mixed(300, 1), mixed(300, 2)) == pytest.approx(0.5, abs=0.1)
     assert told_apart(mixed(300, 1, shift=20.0), mixed(300, 2)) == pytest.approx(1.0, abs=1e-3)
+    boosted = HistGradientBoostingClassifier(random_state=0)
+    assert told_apart(mixed(300, 1), mixed(300, 2), boosted) == pytest.approx(0.5, abs=0.1)
+    assert told_apart(mixed(300, 1, shift=20.0), mixed(300, 2), boosted) == pytest.approx(1.0, abs=1e-2)
 
 
 def test_distances_of_columns_by_hand():
@@ -287,3 +294,84 @@ def test_holes_come_back():
     assert np.array_equal(back["b"], table["b"], equal_nan=True)
     assert list(back["c"].dropna()) == list(table["c"].dropna())
     assert np.array_equal(back["c"].isna(), table["c"].isna())
+
+
+# --- the wrapper for TabArena, with a stand-in for AutoGluon's interface ---------------------------------------------
+
+
+class Interface:
+    """What the wrapper takes from AutoGluon's AbstractModel."""
+
+    model = None
+
+    def preprocess(self, X, **kwargs):
+        return X
+
+    def _get_model_params(self):
+        return {}
+
+    def _predict_proba(self, X, **kwargs):
+        return self.model.predict_proba(X), os.environ["OMP_NUM_THREADS"]
+
+
+class Pool:
+    """A classifier that knows how probable the first class is, by its members, and what time it is after a fit."""
+
+    known, clock = {}, [0.0]
+
+    def __init__(self, members):
+        self.members = members
+
+    def fit(self, X, y):
+        self.clock[0] += 10
+        tell("judging a member")
+        self.learned, self.threads, self.classes_ = len(X), os.environ["OMP_NUM_THREADS"], np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile([self.known[self.members], 1 - self.known[self.members]], (len(X), 1))
+
+
+@pytest.fixture
+def wrapped(monkeypatch):
+    """A wrapper to fit, and the error that it raises without time."""
+    late = type("TimeLimitExceeded", (Exception,), {})
+    for name, holds in {"core": {}, "core.models": {"AbstractModel": Interface}, "core.utils": {}}.items():
+        monkeypatch.setitem(sys.modules, f"autogluon.{name}", SimpleNamespace(**holds))
+    monkeypatch.setitem(sys.modules, "autogluon.core.utils.exceptions", SimpleNamespace(TimeLimitExceeded=late))
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "tabarena"))
+    monkeypatch.delitem(sys.modules, "model", raising=False)
+    monkeypatch.setattr("suffice.GenerativeClassifier", Pool)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    model = importlib.import_module("model")
+    monkeypatch.setattr(model, "time", SimpleNamespace(monotonic=lambda: Pool.clock[0]))
+    yield model.SufficeModel(), late
+    sys.modules.pop("model")
+
+
+ROWS = {"X": pd.DataFrame({"a": range(6)}), "y": pd.Series([0, 1] * 3), "num_cpus": 3, "num_gpus": 0}
+HELD = {"X_val": pd.DataFrame({"a": range(4)}), "y_val": pd.Series([0] * 4)}
+
+
+@pytest.mark.parametrize(
+    ("generative", "given", "kept"),
+    [
+        *[(0.6, HELD, "all"), (0.9, HELD, "generative"), (0.9, {}, "all")],
+        *[(0.6, HELD | {"time_limit": limit}, name) for limit, name in ((15, "generative"), (30, "all"))],
+        (0.9, {"time_limit": 15}, "generative"),
+    ],
+)
+def test_validation_rows_and_the_time_left_say_which_pool_is_kept(wrapped, generative, given, kept):
+    model, _ = wrapped
+    Pool.known = {"generative": generative, "all": 0.8}
+    model._fit(**ROWS, **given)
+    assert (model.model.members, model.model.learned) == (kept, 6)
+    assert (model.model.threads, os.environ["OMP_NUM_THREADS"]) == ("3", "7")
+    assert model._predict_proba(ROWS["X"])[1] == "3"
+
+
+def test_without_time_for_the_first_pool_the_wrapper_says_so(wrapped):
+    model, late = wrapped
+    with pytest.raises(late):
+        model._fit(**ROWS, time_limit=5)
+    assert model.model is None

@@ -263,3 +263,13 @@ def test_the_map_of_the_code_names_every_folder() -> None:
     assert named == {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
     alone = [path.name for path in package.glob("*.py") if path.name[0] != "_"]
     assert [name for name in alone if name not in tree] == []
+
+
+@pytest.mark.parametrize("path", ["docs/compared.md", "paper/paper.md"])
+def test_figures_are_those_of_the_benchmarks(path: str) -> None:
+    measured = "\n".join(
+        (ROOT / name).read_text() for name in ("README.md", "docs/results.md", "benchmarks/RESULTS.md")
+    )
+    figures = set(re.findall(r"(?<![\w.])\d*\.\d{2,}\b|\d+e-\d+|\d+,\d{3}\b", (ROOT / path).read_text()))
+    assert len(figures) > 10
+    assert {figure for figure in figures if not re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", measured)} == set()

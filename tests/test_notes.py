@@ -13,8 +13,10 @@ from suffice import (
     drop_in,
     load,
 )
+from suffice.errors import spaced
 from suffice.estimate import Note
-from suffice.notes import Kind
+from suffice.notes import Kind, details, to_know
+from suffice.report.profile.columns import brief
 
 
 def test_a_note_needs_no_kind():
@@ -25,6 +27,39 @@ def test_a_note_needs_no_kind():
     assert str(Note(note.what, note.why, kind=Kind.FLOORED)) == "raised the variance: no variation"
     with pytest.raises(TypeError):
         Note("what", "why", None, (), None, Kind.FLOORED)
+
+
+def test_notes_of_one_sort_are_one_sentence_that_leaves_nothing_out():
+    raised = [Note("raised the variance", "no variation", c, (c * 2, c * 3), 1e-9, kind=Kind.FLOORED) for c in "abc"]
+    ranks = [
+        Note("shrunk the correlations", f"rank {r} of 9", f"s{r}", amount=r / 10, kind=Kind.SHRUNK) for r in (3, 5)
+    ]
+    levels = [
+        Note(f"took as different levels 'a{i}' and 'A{i}'", "case", None, (i,), kind=Kind.ALIKE) for i in range(9)
+    ]
+    classes = [Note("took as different classes 'x' and 'X'", "case", kind=Kind.ALIKE)]
+    twice = [Note("stopped EM early", "100 steps", label, kind=Kind.STOPPED_EARLY) for label in "ab"]
+    detail = [Note("rounded the values", "many", columns=(c,), kind=Kind.ROUNDED) for c in "ab"]
+    every = [*raised, *ranks, *levels, *classes, *twice, *detail]
+    each = "(`notes_` has each)"
+    assert to_know(every) == [
+        f"{raised[0]}; and 2 more of the kind for 'bb', 'bbb', 'cc', 'ccc' in classes 'b', 'c' {each}",
+        f"shrunk the correlations in class 's5' by 0.5: rank 5 of 9; and 1 more of the kind in class 's3' {each}",
+        f"{levels[0]}; and 8 more of the kind for 1, 2, 3, 4, 5, 6, 7, 8 {each}",
+        str(classes[0]),
+        "stopped EM early in classes 'a', 'b': 100 steps",
+    ]
+    assert to_know(every, each=True) == [str(note) for note in every if note not in detail]
+    assert details(every) == [f"{detail[0]}; and 1 more of the kind for 'b' {each}"]
+
+
+def test_levels_that_differ_by_spaces_look_different():
+    levels = ["x y", "x  y", " x y", "x y ", "x\xa0y", "x\u2009y"]
+    assert len({spaced(level) for level in levels}) == len({brief(level) for level in levels}) == len(levels)
+    assert not any("  " in spaced(level) or spaced(level) != spaced(level).strip() for level in levels)
+    model = NaiveBayes().fit(np.array(levels * 9, dtype=object)[:, None], np.arange(54) % 2)
+    told = to_know(model.notes_)[0]
+    assert all(f"'{spaced(level)}' (9 rows)" in told for level in levels)
 
 
 def kinds(model):

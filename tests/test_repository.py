@@ -267,4 +267,4 @@ def test_hooks_run_what_make_check_runs() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(read("README.md").splitlines()) <= 200
+    assert len(read("README.md").splitlines()) <= 150

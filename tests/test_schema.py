@@ -88,5 +88,5 @@ def test_levels_have_one_order():
 
 
 def test_kinds_are_numbers_or_labels():
-    assert [kind for kind in Kind if kind.is_label] == [Kind.CATEGORICAL, Kind.STRING]
+    assert [kind for kind in Kind if kind.is_label] == [Kind.CATEGORICAL, Kind.STRING, Kind.TEXT]
     assert all(kind.is_number != kind.is_label for kind in Kind)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from .errors import pip_install
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, 1 for bad data, 2 for a usage error."""
@@ -15,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(
             f"suffice: the command line needs the package {error.name!r}, which is not installed. "
-            'Next: pip install "suffice[cli]"',
+            f"Next: {pip_install('cli')}",
             file=sys.stderr,
         )
         return 1

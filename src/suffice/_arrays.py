@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
-from scipy.optimize import nnls
-from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri, stdtrit
+from scipy.optimize import minimize, nnls
+from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit, xlogy
 from threadpoolctl import ThreadpoolController
 
 __all__ = [  # of other libraries
@@ -28,13 +28,16 @@ __all__ = [  # of other libraries
     "gammaincc",
     "gammaln",
     "logsumexp",
+    "minimize",
     "ndtr",
     "ndtri",
     "nnls",
     "np",
     "solve_triangular",
     "sparse",
+    "stdtr",
     "stdtrit",
+    "xlogy",
 ]
 
 Array = NDArray[np.float64]

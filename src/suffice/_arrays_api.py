@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeGuard
 
 from ._arrays import Array, NDArray, np, row_chunks
+from .errors import pip_install
 
 BLOCK_CELLS = 1 << 23  # 64 MiB of float64 for each temporary: long products, and little of a device's memory
 LIBRARIES = ("torch", "cupy")  # their arrays do not say themselves that they follow the standard
@@ -68,8 +69,7 @@ def _compat() -> Any:
         import array_api_compat
     except ModuleNotFoundError as error:
         raise ImportError(
-            "Arrays of other libraries need array-api-compat, which is not installed. "
-            "Next: pip install 'suffice[array]'"
+            f"Arrays of other libraries need array-api-compat, which is not installed. Next: {pip_install('array')}"
         ) from error
     return array_api_compat
 

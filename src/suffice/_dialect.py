@@ -12,7 +12,7 @@ MARKS = (".", ",")
 
 
 class Remark(UserWarning):
-    """How a file was read, where that had to be guessed."""
+    """How a table was read, where that had to be guessed or asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class Fitted:
     chosen: Choices | None = None
     past: Provenance = field(default_factory=Provenance)
     explains_soon: ClassVar[bool] = True  # a row in milliseconds
+    bootstrap: ClassVar[Any] = None  # returns what draws the density of all columns by a bootstrap of the rows kept
     chosen_by_rows: ClassVar[AuxArrays | None] = None  # what they took long to choose, for a file to hold beside them
 
     def __getstate__(self) -> dict[str, object]:
@@ -202,7 +203,8 @@ class Fitted:
 
     @shared
     def _table_notes(self) -> tuple[Note, ...]:
-        read = self.schema, [own.positions for own in self.blocks], self.known_levels, self.statistics
+        known = replace(self.statistics, sample=self.judges)
+        read = self.schema, [own.positions for own in self.blocks], self.known_levels, known
         return tuple(table_notes(*read, copies=self.copies_leave_together, subjects=self.past.released is None))
 
     @shared
@@ -328,8 +330,7 @@ class Fitted:
 
     def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
         """Return the statistics of labelled rows; `keep_rows`, if given, takes the place of the setting."""
-        pairs = zip(self.blocks, batch.rows, strict=True)
-        found = tuple(self.summarize_block(block, part, batch) for block, part in pairs)
+        found = tuple(self.summarize_block(*pair, batch) for pair in zip(self.blocks, batch.rows, strict=True))
         sample = self.sample_of(batch, keep_rows)
         return ByClass(batch.classes, batch.class_weight, found, len(batch.codes), sample, batch.heaviest)
 
@@ -360,17 +361,22 @@ class Fitted:
 
     # --- the rows kept ------------------------------------------------------------------------------------------------
 
+    @property
+    def judges(self) -> Reservoir | None:
+        """The rows kept by which the model judges itself, None where there are none; of very many, some."""
+        return self.statistics.sample
+
     @derived
     def reservoir(self) -> Reservoir:
-        """The rows kept, copies of a row as one row of their weight; DataError where there are none."""
-        if self.statistics.sample is None:
+        """These rows, copies of a row as one row of their weight; DataError where there are none."""
+        if self.judges is None:
             raise DataError.without_rows("This model keeps no rows to judge itself by", self.past.released is not None)
-        return as_judged(self.statistics.sample)
+        return as_judged(self.judges)
 
     @property
     def copies_leave_together(self) -> bool:
         """Whether equal rows are copies of one row, which leave together."""
-        return self.statistics.sample is not None and self.reservoir is not self.statistics.sample
+        return self.judges is not None and self.reservoir is not self.judges
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
@@ -400,8 +406,7 @@ class Fitted:
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return log posteriors (n, k), under other priors if these are given, and log p(x) (n,) of rows."""
-        log_prior = None if priors is None else self.log_prior_of(priors)
-        return classify.posterior_and_density(self.joint, rows, log_prior)
+        return classify.posterior_and_density(self.joint, rows, None if priors is None else self.log_prior_of(priors))
 
     def log_joint(self, rows: Rows) -> Array:
         """Return log p(x, k), (n, k) in nats."""
@@ -420,10 +425,7 @@ class Fitted:
         """The value whose blocks are those of `joint`, and whose posteriors are its own: this one."""
         return self
 
-    @property
-    def pool(self) -> Any:
-        """The members that give posteriors (`automatic.pool.StackedEnsemble`); None where the joint model does."""
-        return None
+    pool: ClassVar[Any] = None  # the members that give posteriors, a `StackedEnsemble`; None where the joint model does
 
     # --- rows left out -----------------------------------------------------------------------------------------------
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from .errors import quoted
+from .errors import either, quoted
 from .schema import Level, Name
 
 
@@ -32,6 +33,8 @@ class Kind(StrEnum):
     GIVEN_UP = "given up"  # what a released model no longer tells
     COPIED = "copied"  # rows that are copies of others, and leave together with these
     SUBJECTS = "subjects"  # a column that seems to name what rows belong to, which leave one by one
+    IDENTIFIER = "identifier"  # a column in which each row has its own value
+    DATED = "dated"  # columns of text that are read as dates
     ALIKE = "alike"  # classes or levels that differ by case or spaces only
     OTHER = "other"
 
@@ -46,6 +49,9 @@ DETAILS = frozenset(
 )
 
 
+_VARIES = re.compile(r"""['"\d].*""")  # the rest of a text, from the first name or number on
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """One repair: `what` was done, to which class (None: all) and columns, by how much, why, and of what `kind`."""
@@ -58,7 +64,7 @@ class Note:
     kind: Kind = field(default=Kind.OTHER, kw_only=True)
 
     def __str__(self) -> str:
-        return self._said("" if self.label is None else f" in class {self.label!r}")
+        return self._said(_in_classes([] if self.label is None else [self.label]))
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self}>"
@@ -77,6 +83,10 @@ class Note:
             raise ValueError("a note")
         return cls(what, why, label, tuple(columns), kind=Kind(plain["kind"]))
 
+    def _sort(self) -> str:
+        """Return what it has in common with notes of one sort: how what was done and why begin."""
+        return f"{self.kind} " + _VARIES.sub("", f"{self.what}\n{self.why}")
+
     def _said(self, where: str) -> str:
         joint = " " if self.kind is Kind.LEFT_OUT else " for "
         columns = f"{joint}{quoted(self.columns)}" if self.columns else ""
@@ -84,23 +94,36 @@ class Note:
         return f"{self.what}{columns}{where}{amount}: {self.why}"
 
 
-def to_know(notes: Iterable[Note]) -> list[str]:
-    """Return the notes that are no details as sentences, what was done to several classes alike in one."""
-    return _sentences(note for note in notes if not note.kind.is_detail)
+def to_know(notes: Iterable[Note], each: bool = False) -> list[str]:
+    """Return the notes that are no details as sentences: one for all of a sort, or one for `each` note."""
+    told = [note for note in notes if not note.kind.is_detail]
+    return [str(note) for note in told] if each else _sentences(told)
 
 
 def details(notes: Iterable[Note]) -> list[str]:
-    """Return the notes that are details, as sentences, what was done to several classes alike in one."""
+    """Return the notes that are details as sentences, one for all of a sort."""
     return _sentences(note for note in notes if note.kind.is_detail)
 
 
 def _sentences(notes: Iterable[Note]) -> list[str]:
-    groups: dict[str, tuple[Note, list[Level]]] = {}
+    """Return a sentence for each sort of note: the one of the greatest amount, and of what the others tell the same."""
+    sorts: dict[str, dict[str, tuple[Note, list[Level]]]] = {}
     for note in notes:
-        _, labels = groups.setdefault(note._said(""), (note, []))
-        if note.label is not None:
-            labels.append(note.label)
-    return [
-        note._said("" if not labels else f" in {'class' if len(labels) == 1 else 'classes'} {quoted(labels)}")
-        for note, labels in groups.values()
-    ]
+        _, labels = sorts.setdefault(note._sort(), {}).setdefault(note._said(""), (note, []))
+        labels += [] if note.label is None else [note.label]
+    return [_sentence(*own.values()) for own in sorts.values()]
+
+
+def _sentence(*alike: tuple[Note, list[Level]]) -> str:
+    first = max(alike, key=lambda own: own[0].amount or 0.0)
+    said = first[0]._said(_in_classes(first[1]))
+    rest = [own for own in alike if own is not first]
+    columns = list(dict.fromkeys(name for note, _ in rest for name in note.columns))
+    labels = list(dict.fromkeys(label for _, own in rest for label in own))
+    where = (f" for {quoted(columns)}" if columns else "") + _in_classes(labels)
+    each = either("`notes_` has each", "`suffice show --details` has each")
+    return f"{said}; and {len(rest)} more of the kind{where} ({each})" if rest else said
+
+
+def _in_classes(labels: Sequence[Level]) -> str:
+    return "" if not labels else f" in {'class' if len(labels) == 1 else 'classes'} {quoted(labels)}"

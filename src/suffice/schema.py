@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from .errors import SchemaError, either, quoted, shown
 
+DAYS, WRITTEN = "days", "written"  # forms of dates
 Name = str | int
 Level = str | int | float | bool
 
@@ -24,29 +25,44 @@ class Kind(Enum):
     BOOLEAN = "boolean"
     CATEGORICAL = "categorical"
     STRING = "string"
+    TEXT = "text"  # of several words, which are read one by one
+    DATE = "date"  # read as seconds since 1970-01-01
     EMPTY = "empty"  # no cell has a value, so any kind fits
 
     @property
     def is_number(self) -> bool:
         """Whether cells can be read as numbers."""
-        return self is not Kind.CATEGORICAL and self is not Kind.STRING
+        return not self.is_label
 
     @property
     def is_label(self) -> bool:
         """Whether cells are text labels."""
-        return self is Kind.CATEGORICAL or self is Kind.STRING
+        return self in (Kind.CATEGORICAL, Kind.STRING, Kind.TEXT)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether cells are any real numbers: numbers, or dates as seconds."""
+        return self in (Kind.NUMERIC, Kind.DATE)
+
+    def reads(self, other: Kind) -> bool:
+        """Return whether a column of this kind can be read of one of the other: dates also of text."""
+        if Kind.EMPTY in (self, other) or Kind.DATE not in (self, other):
+            return Kind.EMPTY in (self, other) or self.is_number == other.is_number
+        return self is Kind.DATE and other in (Kind.DATE, Kind.STRING)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its name (a position if the table has no names) and kind, and its levels in `order` if they have one.
 
-    Levels that are met later than the order was told stand behind it.
+    Levels that are met later than the order was told stand behind it. `form` says how a table holds its dates: as days
+    (`DAYS`), as text (`WRITTEN`), as moments in the time zone that it names, or, "", as moments without one.
     """
 
     name: Name
     kind: Kind
     order: tuple[Level, ...] = field(default=(), compare=False)
+    form: str = field(default="", compare=False)
 
     def in_order(self, levels: Iterable[Level]) -> tuple[Level, ...]:
         """Return levels, those of the order first and in it, whether they are among the given or not."""
@@ -94,7 +110,7 @@ class Schema:
             missing = [name for name in self.names if name not in theirs]
             extra = [name for name in other.names if name not in own]
             if missing or extra:
-                raise SchemaError.columns_differ(missing, extra, who)
+                raise SchemaError.columns_differ(missing, extra, who, asked=True)
             order = tuple(theirs[name] for name in self.names)
         else:
             if len(self) != len(other):
@@ -107,7 +123,7 @@ class Schema:
             order = tuple(range(len(self)))
         for mine, position in zip(self.columns, order, strict=True):
             kind = other.columns[position].kind
-            if Kind.EMPTY not in (mine.kind, kind) and mine.kind.is_number != kind.is_number:
+            if not mine.kind.reads(kind):
                 raise SchemaError.kind_differs(mine.name, mine.kind.value, kind.value)
         return order
 
@@ -115,11 +131,10 @@ class Schema:
         """Return this schema with the kinds of columns that were empty so far taken from `other`."""
         if self is other:
             return self
-        kinds = [other.columns[position].kind for position in order]
-        orders = [other.columns[position].order for position in order]
+        theirs = [other.columns[position] for position in order]
         columns = (
-            replace(mine, kind=kind, order=own) if mine.kind is Kind.EMPTY else mine
-            for mine, kind, own in zip(self.columns, kinds, orders, strict=True)
+            replace(own, name=mine.name) if mine.kind is Kind.EMPTY else mine
+            for mine, own in zip(self.columns, theirs, strict=True)
         )
         return Schema(tuple(columns), self.named, self.container)
 
@@ -133,6 +148,24 @@ class Schema:
             return self  # and whoever aligns them says what is wrong
         told = self.settle(other, places)
         return self if [own.kind for own in told.columns] == [own.kind for own in self.columns] else told
+
+    def with_texts(self, names: Sequence[Name]) -> Schema:
+        """Return this schema, some columns of text taken for texts; SchemaError for columns that hold none."""
+        told = self.positions(names)
+        for position in told:
+            column = self.columns[position]
+            if not column.kind.is_label and column.kind is not Kind.EMPTY:
+                raise SchemaError.no_text(column.name, column.kind.value)
+        columns = (replace(own, kind=Kind.TEXT) if p in told else own for p, own in enumerate(self.columns))
+        return Schema(tuple(columns), self.named, self.container) if told else self
+
+    def with_dates(self, names: Sequence[Name]) -> Schema:
+        """Return this schema, some columns of text taken for dates."""
+        told = set(self.positions(names))
+        written = (
+            replace(own, kind=Kind.DATE, form=WRITTEN) if p in told else own for p, own in enumerate(self.columns)
+        )
+        return Schema(tuple(written), self.named, self.container) if told else self
 
     def with_orders(self, orders: Mapping[Name, Sequence[Level]] | Mapping[str, Sequence[str]]) -> Schema:
         """Return this schema, the levels of some columns in an order, from the lowest; SchemaError where there is none.

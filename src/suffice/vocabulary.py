@@ -12,12 +12,12 @@ from typing import NamedTuple
 from ._arrays import Codes, np
 from ._dialect import skeleton
 from .densities import Rows
-from .errors import UnseenLevelWarning, either, quoted
+from .errors import UnseenLevelWarning, either, quoted, spaced
 from .notes import Kind as NoteKind, Note
-from .schema import Kind, Level, Name, Schema
+from .schema import WRITTEN, Kind, Level, Name, Schema
 from .stats import ByClass, Reservoir
-from .stats.counts import CodedColumns
-from .stats.dependent_rows import Cells, name_subjects
+from .stats.counts import CodedColumns, TextColumns
+from .stats.dependent_rows import Cells, name_rows, name_subjects
 
 MOST_NAMED = 3  # levels of a column that a sentence names
 MOST_KNOWN = 6
@@ -47,7 +47,7 @@ def levels_of(rows: Rows, blocks: Sequence[Sequence[int]]) -> dict[int, tuple[Se
     found: dict[int, tuple[Sequence[Level], Codes]] = {}
     for positions, part in zip(blocks, rows, strict=False):
         coded = getattr(part, "coded", part)  # of rows of numbers and levels
-        if isinstance(coded, CodedColumns):
+        if isinstance(coded, CodedColumns) and not isinstance(coded, TextColumns):
             own = positions[len(positions) - len(coded.levels) :]
             found |= dict(zip(own, zip(coded.levels, coded.codes, strict=True), strict=True))
     return found
@@ -141,8 +141,9 @@ def _groups(weights: Weights, counted: bool) -> str:
     """Return the groups of a column in words, the heaviest first; "" where there are none."""
     groups = sorted(alike(weights), key=lambda group: -sum(weights[level] for level in group))
     unit = _rows if counted else "weight {:,.6g}".format
-    told = [" and ".join(f"{level!r} ({unit(weights[level])})" for level in group) for group in groups[:MOST_NAMED]]
-    return ", ".join(told) + (f" and {len(groups) - MOST_NAMED:,} more" if len(groups) > MOST_NAMED else "")
+    groups, rest = groups[:MOST_NAMED], len(groups) - MOST_NAMED
+    told = [" and ".join(f"'{spaced(level)}' ({unit(weights[level])})" for level in group) for group in groups]
+    return ", ".join(told) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def table_notes(
@@ -154,15 +155,19 @@ def table_notes(
     copies: bool,
     subjects: bool,
 ) -> Iterator[Note]:
-    """Yield what is to be said of levels that are alike and, where rows are kept, of `copies` and of `subjects`.
+    """Yield what is to be said of texts read as dates, levels alike and, where rows are kept, `copies` and `subjects`.
 
     `blocks` are the positions of the columns of each part of the rows, `known` the levels by position.
     """
+    dates = tuple(column.name for column in schema.columns if column.form == WRITTEN)
+    if dates:
+        why = "every text there is a date, such as 2026-04-03"
+        yield Note("read text as dates", why, columns=dates, kind=NoteKind.DATED)
     yield from _alike_notes(schema, known, statistics)
     if statistics.sample is not None and copies:
         yield _copy_note(statistics.sample)
     if statistics.sample is not None and subjects:
-        yield from _subject_notes(schema, blocks, statistics.sample)
+        yield from _column_notes(schema, blocks, statistics.sample)
 
 
 def _alike_notes(schema: Schema, known: Mapping[int, Weights], statistics: ByClass) -> Iterator[Note]:
@@ -189,12 +194,12 @@ def _copy_note(sample: Reservoir) -> Note:
     return Note(what, why, kind=NoteKind.COPIED)
 
 
-def _subject_notes(schema: Schema, blocks: Sequence[Sequence[int]], sample: Reservoir) -> tuple[Note, ...]:
-    """Return a note of the columns that seem to name what rows kept belong to, where no groups were given."""
-    if sample.group is not None:
-        return ()
+def _column_notes(schema: Schema, blocks: Sequence[Sequence[int]], sample: Reservoir) -> Iterator[Note]:
+    """Yield notes of columns that seem to name rows, or what rows kept belong to where no groups were given."""
     cells = dict[int, Cells]()
     for positions, part in zip(blocks, sample.rows, strict=False):
+        if isinstance(part, TextColumns):
+            continue  # of texts nearly every one is another, and names nothing
         if isinstance(part, CodedColumns):
             own = [Cells.of_levels(*told) for told in zip(part.codes, part.levels, strict=True)]
         elif isinstance(part, np.ndarray):
@@ -203,12 +208,17 @@ def _subject_notes(schema: Schema, blocks: Sequence[Sequence[int]], sample: Rese
             continue  # counts of words
         cells |= zip(positions, own, strict=True)
     places = sorted(cells)
+    dates = {p for p in places if schema.columns[p].kind is Kind.DATE}  # of which each row may well have its own
+    names = tuple(schema.names[p] for p in places if p not in dates and name_rows(cells[p]))
+    if names:
+        why = "as of an identifier, that says nothing of new rows; if it is one, leave it out"
+        yield Note("learned a value for each row", why, columns=names, kind=NoteKind.IDENTIFIER)
     may = [i for i, p in enumerate(places) if schema.columns[p].kind is not Kind.BOOLEAN]
-    found = name_subjects([cells[p] for p in places], may)
+    found = [] if sample.group is not None else name_subjects([cells[p] for p in places], may)
     if not found:
-        return ()
+        return
     names = tuple(schema.names[places[i]] for i in found)
     why = "rows of one value are as alike as those of one subject; if a column names what rows belong to, fit with "
     why += either("groups=", "--groups COLUMN")
     why += ", so that they leave together, and nothing is learned from its values"
-    return (Note("held out rows one by one", why, columns=names, kind=NoteKind.SUBJECTS),)
+    yield Note("held out rows one by one", why, columns=names, kind=NoteKind.SUBJECTS)

@@ -523,3 +523,29 @@ def test_the_answer_to_a_row_like_nothing_seen_is_greyed_out(visit, which):
     box.fill("195,0")
     expect(note).to_be_hidden()
     expect(answers).not_to_have_class(re.compile("strange"))
+
+
+def test_dates_are_typed_and_told(visit):
+    rng = np.random.default_rng(1)
+    y = np.arange(80) % 2
+    seen = pd.Timestamp("2024-03-01") + pd.to_timedelta((rng.normal(0, 40, 80) + 60 * y).round(), unit="D")
+    X = pd.DataFrame({"seen": seen, "x": rng.normal(size=80)})
+    model = NaiveBayes().fit(X, y)
+    page = visit(render_page(model))
+    box = page.get_by_label("seen", exact=True)
+    hint = page.locator(f"#{box.get_attribute('id').replace('cell', 'hint')}")
+    told = re.findall(r"\d{4}-\d\d-\d\d", hint.inner_text())
+    best = model.impute(pd.DataFrame({"seen": [pd.NaT], "x": [np.nan]}))["seen"][0]
+    assert told[0] == str(best.date())
+    for typed in ("2024-04-03", "2024-4-3", "2024-04-03T00:00"):
+        box.fill(typed)
+        expected = model.predict_proba(pd.DataFrame({"seen": [pd.Timestamp("2024-04-03")], "x": [np.nan]}))[0]
+        cells = [pd.Timestamp("2024-04-03").timestamp(), None]
+        assert box.get_attribute("aria-invalid") == "false"
+        np.testing.assert_allclose(ask(page, [cells])[0]["posterior"], expected, rtol=1e-9)
+        expect(page.locator("#reasons")).to_contain_text("seen = 2024-04-03")
+    box.press("ArrowUp")
+    assert box.input_value() == "2024-04-04"
+    for typed in ("1712102400", "2024-02-30", "soon"):
+        box.fill(typed)
+        expect(hint).to_contain_text("aken as unknown")

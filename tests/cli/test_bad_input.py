@@ -271,6 +271,7 @@ def shell(*words: object, **more) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **more)
 
 
+@pytest.mark.slow
 def test_statuses_of_the_process(tmp_path: Path) -> None:
     good = shell("fit", penguins_path(), "--target", "species", "-o", tmp_path / "m")
     assert (good.returncode, good.stdout) == (0, "")

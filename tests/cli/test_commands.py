@@ -133,6 +133,7 @@ def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
 NB = ["--model", "nb"]
 
 
+@pytest.mark.slow
 def test_families_and_components_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
     penguins = penguins.take(np.arange(0, len(penguins), 2))
     data, numbers = write("half.csv", penguins), penguins.select(NUMBERS)
@@ -165,6 +166,8 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, write, pengu
         (["--model", "forest"], {"keep_rows": None}),
         (["--model", "forest", "--keep-rows", "60"], {"keep_rows": 60}),
         (NB, {"keep_rows": 2000}),
+        ([*NB, "--keep-rows", "64KiB"], {"keep_rows": "64KiB"}),
+        (["--keep-rows", "all"], {"keep_rows": "all"}),
     ],
 )
 def test_rows_kept_and_members_reach_the_estimator(cli, tmp_path, options, expected) -> None:
@@ -190,6 +193,7 @@ def test_rows_kept_and_members_reach_the_estimator(cli, tmp_path, options, expec
         (["--shrinkage", "0.5"], 2, "--shrinkage is for the Gaussian models"),
         (["--model", "forest", "--divisor", "unbiased"], 2, "--divisor is for the other models; --model forest"),
         (["--keep-rows", "10"], 2, "--keep-rows 10"),
+        (["--keep-rows", "1GB"], 2, "--keep-rows 1GB must be a whole number of rows, a size such as 256MiB"),
         (["--model", "forest", "--keep-rows", "10"], 2, "--keep-rows 10"),
         (["--model", "full", "--family", "laplace"], 2, "--family is for --model nb"),
         ([*NB, "--family", "year=poison"], 2, "'poison' is not one of gaussian"),

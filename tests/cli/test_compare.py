@@ -41,6 +41,7 @@ def logistic(numbers: list[str], categories: list[str]):
     return make_pipeline(columns, LogisticRegression(max_iter=2000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folds", "seed"), [(5, 0), (3, 7)])
 def test_scores_are_those_of_scikit_learns_cross_validation(cli, frame, folds, seed) -> None:
     done = cli(
@@ -71,6 +72,7 @@ def test_scores_are_those_of_scikit_learns_cross_validation(cli, frame, folds, s
         assert found[name]["fit_seconds"] > 0
 
 
+@pytest.mark.slow
 def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
     """Every row judged by a model fitted to all other rows, with missing cells and text columns."""
     part = frame.iloc[::8].reset_index(drop=True)
@@ -104,6 +106,7 @@ def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
         assert found[name]["calibration_error"] == pytest.approx(binned_gap(posterior.max(axis=1), right), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_models_that_would_take_many_refits_are_judged_by_folds(cli, write) -> None:
     """Missing cells in many patterns under a full covariance; columns by themselves need no refits."""
     rng = np.random.default_rng(0)
@@ -147,6 +150,7 @@ def test_calibration_error_of_known_cases() -> None:
     assert calibration_error(np.array([0.5, 0.9]), np.array([True, False])) == pytest.approx((0.5 + 0.9) / 2)
 
 
+@pytest.mark.slow
 def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     done = cli("compare", penguins_file, "--target", "species", "--folds", "2")
     assert done.status == 0
@@ -242,6 +246,7 @@ def test_too_many_folds(cli) -> None:
     assert "152 rows" in done.complaint
 
 
+@pytest.mark.slow
 def test_curves_are_those_of_the_library(cli, frame, half, tmp_path) -> None:
     frame = frame.iloc[::2]
     out = tmp_path / "curves.csv"

@@ -142,11 +142,3 @@ def test_a_column_without_values_is_left_out(cli, write, tmp_path, model) -> Non
     later = write("later.csv", "x,e,y\n1,5,a\n")
     assert cli("predict", tmp_path / "m.suffice", later).status == 0
     assert cli("update", tmp_path / "m.suffice", later, "--target", "y").status == 0
-
-
-@pytest.mark.parametrize(("numbers", "told"), [(range(100, 140), True), ([0, *range(39)], False)])
-def test_a_column_that_counts_the_rows_is_remarked(cli, write, tmp_path, numbers, told) -> None:
-    rows = "".join(f"{n},{i % 7},{'ab'[i % 2]}\n" for i, n in enumerate(numbers))
-    path = write("t.csv", "case no,x,y\n" + rows)
-    done = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice")
-    assert ("--drop 'case no'" in done.err) is told

@@ -52,6 +52,7 @@ def test_every_command_works_as_shown(run_once, told, cli, monkeypatch) -> None:
         assert cli(*words[1:]).status == 0
 
 
+@pytest.mark.slow
 def test_the_examples_of_all_help_texts_run_in_its_folder(run_once, cli, tmp_path, monkeypatch) -> None:
     """In a folder like the one it leaves, with half of the rows."""
     shutil.copytree(run_once[0] / "demo", tmp_path / "demo")

@@ -63,6 +63,12 @@ def test_json(cli, model):
     assert json.loads(done.out)["query"].startswith("WITH")
 
 
+@pytest.mark.parametrize(("ending", "begin"), [("sql", b"WITH"), ("SQL", b"WITH"), ("onnx", b"\x08")])
+def test_the_ending_of_the_output_says_what_to_write(cli, model, tmp_path, ending, begin):
+    assert cli("export", model, "-o", tmp_path / f"m.{ending}").status == 0
+    assert (tmp_path / f"m.{ending}").read_bytes().startswith(begin)
+
+
 def test_onnx_beside_the_model(cli, model):
     done = cli("export", model, "--to", "onnx", "--check")
     assert (done.status, done.out) == (0, ""), done.err
@@ -77,6 +83,9 @@ def test_onnx_beside_the_model(cli, model):
         (["--to", "onnx", "--dialect", "duckdb"], 2, "--dialect is for --to sql"),
         (["--to", "sql", "--key", "island"], 1, "'island'"),
         (["--to", "csv"], 2, "csv"),
+        ([], 2, "Next: --to sql, --to onnx, or --output"),
+        (["-o", "m.txt"], 2, "Next: --to sql, --to onnx, or --output"),
+        (["-o", "m.html"], 2, "Next: suffice report MODEL -o m.html"),
     ],
 )
 def test_refusals(cli, model, words, status, text):

@@ -99,6 +99,22 @@ def test_samples_of_a_class_with_given_cells(cli, model) -> None:
     assert len({row["bill_length_mm"] for row in rows}) == 20
 
 
+def test_samples_within_ranges_and_sets(cli, model) -> None:
+    words = ("sample", model, "-n", 40, "--given", "island=Dream, Biscoe", "--given", "body_mass_g=3500..4000")
+    rows = parse(cli(*words, "--given", "year=..2008", "--seed", 1).out)
+    assert {row["island"] for row in rows} == {"Dream", "Biscoe"}
+    assert all(3500 <= int(row["body_mass_g"]) <= 4000 and int(row["year"]) < 2009 for row in rows)
+    fixed = {"island": {"Dream", "Biscoe"}, "body_mass_g": (3500, 4000), "year": (None, 2008)}
+    assert [row["label"] for row in rows] == load(model).sample(40, given=fixed, random_state=1)[1].tolist()
+
+
+def test_missing_cells_are_drawn_too(cli, model) -> None:
+    """Eleven of 344 penguins are of unknown sex; the bound is five standard errors."""
+    rows = parse(cli("sample", model, "-n", 2000, "--missing-cells", "--seed", 1).out)
+    assert abs(np.mean([row["sex"] == "" for row in rows]) - 11 / 344) < 5 * np.sqrt(0.032 / 2000)
+    assert not any(row["sex"] == "" for row in parse(cli("sample", model, "-n", 100, "--seed", 1).out))
+
+
 def test_numbers_are_as_recorded_unless_asked(cli, model, write, penguins) -> None:
     """The penguins were weighed to 25 g, in three whole years."""
     drawn = parse(cli("sample", model, "-n", 50, "--seed", 1).out)
@@ -114,6 +130,7 @@ def test_numbers_are_as_recorded_unless_asked(cli, model, write, penguins) -> No
 def test_models_of_arrays_and_truth_values(cli, write, tmp_path) -> None:
     X = np.array([[0.0, 1], [1, 0], [5, 6], [6, 5]])
     NaiveBayes().fit(X, [1, 1, 2, 2]).save(tmp_path / "m")
+    assert len(parse(cli("sample", tmp_path / "m").out)) == 10
     rows = parse(cli("sample", tmp_path / "m", "-n", 3, "--label", 2, "--given", "1=7").out)
     assert [(row["label"], row["1"]) for row in rows] == [("2", "7")] * 3
     done = cli("impute", tmp_path / "m", write("t.csv", "u,y,v\n0,1,\n,2,6\n"), "--target", "y")
@@ -132,6 +149,8 @@ def test_models_of_arrays_and_truth_values(cli, write, tmp_path) -> None:
         (("-n", "5", "--given", "isle=Dream"), "'isle'"),
         (("-n", "5", "--given", "island=Anvers"), "'Biscoe'"),
         (("-n", "5", "--given", "year=late"), "'late'"),
+        (("-n", "5", "--given", "year=2007,2008"), "2..5"),
+        (("-n", "5", "--given", "year=2009..2007"), "no range"),
         (("-n", "5", "--given", "year=2008", "--given", "year=2009"), "twice"),
     ],
 )

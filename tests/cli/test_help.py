@@ -15,7 +15,7 @@ from suffice.cli.app import COMMANDS, build, command as function_of, examples
 
 NAMES = {command: function_of(command) for command in COMMANDS}
 # what is written differs; fit knows no rows yet whose proportions to adapt to; cells cost by column, answers by class
-OF_ITS_OWN = ("--output", "--priors", "--costs")
+OF_ITS_OWN = ("--output", "--priors", "--costs", "--keep")  # --keep: columns to learn from; cells in the answer
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "narwhals", "joblib")
 
 
@@ -85,6 +85,21 @@ def test_no_command_prints_the_help(cli) -> None:
     assert cli().out == cli("--help").out
 
 
+def test_the_top_names_every_kind_of_table(cli) -> None:
+    text = " ".join(cli("--help").out.split())
+    assert all(kind in text for kind in ("text (.csv", "Excel", "JSON lines", "Parquet", "Arrow", "standard input"))
+
+
+def test_a_class_is_asked_for_as_a_class(cli) -> None:
+    assert "--positive CLASS" in cli("score", "--help").out
+
+
+@pytest.mark.parametrize("words", [["--keep-rows", "5"], ["--keep-rows", "x"], ["--sheet"]])
+def test_what_to_do_next_is_said_once(cli, words) -> None:
+    done = cli("fit", "t.csv", "--target", "y", "-o", "m.suffice", *words)
+    assert done.complaint.count("Next:") == 1
+
+
 def test_version(cli) -> None:
     assert cli("--version").out.strip() == f"suffice {__version__}"
 
@@ -126,5 +141,5 @@ def test_a_missing_package_of_the_extra(name, model) -> None:
     if name == "rich" and done.returncode == 0:  # only drawn on a terminal
         return
     assert done.returncode == 1
-    assert 'pip install "suffice[cli]"' in done.stderr
+    assert re.search(r'pip install ".*\[cli\]"', done.stderr)
     assert len(done.stderr.splitlines()) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import os
 
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 TRIES = int(os.environ.get("SUFFICE_TABLES", "0"))
@@ -120,6 +121,7 @@ def test_any_bytes(cli, tmp_path) -> None:
     run()
 
 
+@pytest.mark.slow
 def test_thousands_of_columns(cli, tmp_path) -> None:
     """The time grows with the number of columns, not with its square: 10,000 take some seconds, as 2,000 one."""
     columns = 2000

@@ -47,6 +47,8 @@ def test_columns_and_alerts(cli, shop) -> None:
     names = [own["name"] for own in found["columns"]]
     alerts = {own["kind"]: [names[j] for j in own["columns"]] for own in found["alerts"]}
     assert alerts == {
+        "contradiction": [],
+        "repeated rows": [],
         "levels alike": [],
         "constant": ["shop"],
         "identifier": ["order"],
@@ -54,6 +56,8 @@ def test_columns_and_alerts(cli, shop) -> None:
         "copy": ["net", "gross"],
     }
     text = cli("look", path, "--target", "paid").out
+    assert found["repeated"]["repeated"] == table.drop(columns="order").duplicated().sum()
+    assert "rows repeat another one, class included, but for order, " in " ".join(text.split())
     for own in found["alerts"]:
         assert own["text"].split(":")[0] in " ".join(text.split())
     both = table[["net", "gross"]].isna().all(axis=1).sum()
@@ -129,3 +133,12 @@ def test_a_column_that_names_subjects_is_pointed_out(cli, rng, tmp_path) -> None
         assert "groups=" not in text
     pd.concat([table.drop(columns="patient")] * 3).to_csv(path, index=False)  # copies of rows
     assert not [own for own in looked(cli, path, "--target", "sick")["alerts"] if own["kind"] == "subjects"]
+
+
+def test_a_wide_table_is_counted_whole_and_listed_in_part(cli, rng, tmp_path) -> None:
+    path = tmp_path / "wide.csv"
+    pd.DataFrame(rng.normal(size=(30, 520))).add_prefix("gene").to_csv(path, index=False)
+    lines = cli("look", path).out.splitlines()
+    assert lines[0] == "All 30 rows of wide.csv, 520 columns."
+    assert sum(line.startswith("gene") for line in lines) == 60
+    assert "… and 460 more columns; --json has up to 500" in lines

@@ -123,6 +123,7 @@ def test_p_values_that_do_not_fit_the_table_are_pointed_out(cli, tmp_path) -> No
     assert "suffice drift" in found.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 80, 120, None])
 def test_lines_are_as_long_as_the_page_is_wide(cli, model, tmp_path, monkeypatch, width) -> None:
     if width is not None:

@@ -50,6 +50,9 @@ def test_columns_that_only_name_the_rows_are_remarked(cli, write, tmp_path) -> N
     data = write("t.csv", ",the name,y,x\n" + rows)
     done = cli("fit", data, "--target", "y", "-o", tmp_path / "m")
     assert done.status == 0
+    assert "--keep '' --keep 'the name'" in done.err
+    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--keep", "", "--keep", "the name", "--force")
+    assert done.status == 0
     assert '--drop ""' in done.err
     assert "--drop 'the name'" in done.err
     done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--drop", "", "--drop", "the name")

@@ -33,6 +33,7 @@ def flat(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("model", [*COMPARED, "forest", "mixture"])
 def test_fit_show_page_and_python_say_one_sentence(cli, write, tmp_path, table, model) -> None:
@@ -52,6 +53,7 @@ def test_fit_show_page_and_python_say_one_sentence(cli, write, tmp_path, table, 
         assert f'<div class="figure">{shown}</div>' in page or shown in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["mixed", "noise"])
 def test_compare_says_what_fit_says(cli, write, tmp_path, table) -> None:
     data = write("t.csv", TABLES[table].to_csv(index=False))

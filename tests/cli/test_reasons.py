@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow.csv as arrow_csv
+import pyarrow.parquet as arrow_parquet
 
 from suffice import load
 from suffice.datasets import penguins_path
@@ -66,6 +67,21 @@ def test_sets(cli, model, penguins, tmp_path):
     assert cli("predict", model, penguins_path(), "--set", 0.1, "--priors", "uniform").status == 2
     assert cli("predict", model, penguins_path(), "--set", 0).status == 2
     assert "--set ALPHA" in cli("predict", model, penguins_path(), "--by-class").complaint
+
+
+def test_intervals(cli, model, penguins, tmp_path):
+    """In memory and in parts, under the priors told."""
+    assert cli("fit", penguins_path(), "--target", "species", "--model", "nb", "-o", tmp_path / "m").status == 0
+    arrow_parquet.write_table(penguins, tmp_path / "rows.parquet")
+    told = ("--interval", 0.9, "--priors", "uniform", "-o", tmp_path / "out.parquet")
+    ends = load(tmp_path / "m").predict_proba_interval(penguins.drop_columns("species"), 0.9, priors="uniform")
+    for data in (penguins_path(), tmp_path / "rows.parquet"):
+        assert cli("predict", tmp_path / "m", data, *told).status == 0
+        found = arrow_parquet.read_table(tmp_path / "out.parquet")
+        for c, label in enumerate(load(tmp_path / "m").classes_):
+            np.testing.assert_allclose(found[f"low_{label}"].to_numpy(), ends[:, c, 0], atol=1e-12)
+            np.testing.assert_allclose(found[f"high_{label}"].to_numpy(), ends[:, c, 1], atol=1e-12)
+    assert cli("predict", tmp_path / "m", penguins_path(), "--interval", 1).status == 2
 
 
 def test_sets_by_class(cli, model, penguins, tmp_path):

@@ -43,6 +43,7 @@ predict M D --priors Adelie=2 --priors Gentoo=-1 --priors Chinstrap=0
 predict M D --priors some
 predict M D --set 0.1
 predict M D --set 0.0001 --priors uniform
+predict M D --interval 0.9
 predict M D --reject 0
 predict M D --reject nothing
 predict M D --costs Adelie:Emperor=2
@@ -100,6 +101,8 @@ export M --to sql --dialect klingon
 export M --to sql --missing null
 export M --to sql --dtype float32
 export M --to onnx --dtype float32 --check -o x.onnx
+export M
+export M -o x.html
 report M -o x.csv
 report M other.csv --target none -o x.html
 """
@@ -210,6 +213,7 @@ def said(cli, folder, monkeypatch, line: str, model: str = "nb") -> str:
     return done.err + (done.out if words[0] == "show" else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", KINDS)
 def test_no_command_says_a_word_of_python(cli, folder, monkeypatch, model) -> None:
     heard = {line: said(cli, folder, monkeypatch, line, model) for line in EVERY_MODEL.strip().splitlines()}
@@ -217,6 +221,7 @@ def test_no_command_says_a_word_of_python(cli, folder, monkeypatch, model) -> No
     assert sum(map(bool, heard.values())) > 30  # they do say something
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", KINDS)
 def test_no_fit_says_a_word_of_python(cli, folder, monkeypatch, model) -> None:
     heard = {}

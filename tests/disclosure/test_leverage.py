@@ -99,6 +99,7 @@ def test_what_was_left_out_is_said(share) -> None:
     assert not any("combination of columns" in str(note) for note in plain.notes_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.2])
 def test_missing_cells_hide_no_row_that_breaks_a_rule(share) -> None:
     """EM expects of a row that misses a cell of the rule what the one row shows that breaks it; that is no company."""

@@ -84,6 +84,7 @@ def _found(loot, cells, names) -> dict[str, object]:
     return {what: own for what, own in found.items() if own}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_no_attack_finds_a_row_in_a_released_file(name, table, tmp_path) -> None:
     make, columns = MODELS[name]

@@ -162,6 +162,7 @@ def test_settings_out_of_range(bad: Any) -> None:
         GaussianDiscriminant(shared=True, shrinkage=RDA(0.5)).fit(X, Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("rule", ["ledoit-wolf", "oas"])
 def test_without_a_column_rows_are_judged_by_a_fit_to_the_others(rule, shared):

@@ -112,7 +112,7 @@ def judged(monkeypatch):
         ones = np.ones(24)
         sample = Sample(columns.read(X, none), codes, ones, ones, ones, ones)
         judge = HoldoutScorer(codes, np.zeros((24, 2)), ones, ones)
-        known = TrainingStats(columns, {}, (), np.bincount(codes, minlength=2).astype(float), beside)
+        known = TrainingStats(columns, {}, (), np.bincount(codes, minlength=2).astype(float), np.zeros((2, 0)), beside)
         found = []
         for setting in product(joined.STRENGTHS, joined.SPHERES, joined.SHARES):
             for name, own in zip(("STRENGTHS", "SPHERES", "SHARES"), setting, strict=True):
@@ -198,6 +198,7 @@ def test_a_setting_as_good_as_the_best_that_says_least_is_chosen(judged):
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_order_of_learning_gives_one_model(tmp_path):
     frame, y = mixed()
     labels = few_labels(y, 40)
@@ -278,6 +279,7 @@ def test_no_more_than_2000_are_kept_the_same_ones_however_they_come():
     assert_array_equal(parts.predict_log_proba(X[:50]), whole.predict_log_proba(X[:50]))
 
 
+@pytest.mark.slow
 def test_released_and_exported(tmp_path):
     frame, y = mixed(400, 0.0)
     model = GenerativeClassifier().fit(frame, few_labels(y, 120))

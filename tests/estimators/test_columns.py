@@ -156,7 +156,7 @@ def test_levels_and_classes_that_differ_by_case_are_noted_with_their_counts() ->
     for model in (NaiveBayes(), GenerativeForest()):
         told = [note for note in model.fit(X, y).notes_ if note.kind is Kind.ALIKE]
         assert "'Bad' (4 rows) and 'bad' (8 rows)" in str(told[0])
-        assert "'Yes' (8 rows) and 'yes' (4 rows), 'No' (4 rows) and 'no ' (4 rows)" in str(told[1])
+        assert "'Yes' (8 rows) and 'yes' (4 rows), 'No' (4 rows) and 'no␣' (4 rows)" in str(told[1])
         assert told[1].columns == (0,)
         merged = model.rename_classes({"Bad": "bad"})
         assert [note.columns for note in merged.notes_ if note.kind is Kind.ALIKE] == [(0,)]

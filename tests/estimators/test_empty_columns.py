@@ -39,15 +39,19 @@ CASES = [(name, "number") for name in NUMBERS] + [(name, kind) for name in MIXED
 
 @pytest.fixture(scope="module")
 def table():
+    return made(ROWS)
+
+
+def made(rows):
     rng = np.random.default_rng(5)
-    codes = rng.integers(0, 3, ROWS)
+    codes = rng.integers(0, 3, rows)
     X = pd.DataFrame(
         {
-            "plain": rng.normal(size=ROWS) + codes,
-            "number": rng.normal(size=ROWS) - codes,
-            "text": rng.choice(["u", "v", "w"], ROWS),
-            "truth": (rng.random(ROWS) < 0.3 + 0.2 * codes).astype(object),
-            "other": rng.choice(["left", "right"], ROWS),
+            "plain": rng.normal(size=rows) + codes,
+            "number": rng.normal(size=rows) - codes,
+            "text": rng.choice(["u", "v", "w"], rows),
+            "truth": (rng.random(rows) < 0.3 + 0.2 * codes).astype(object),
+            "other": rng.choice(["left", "right"], rows),
         }
     )
     return X, np.array(["a", "b", "c"])[codes]
@@ -57,8 +61,8 @@ def parts(name, kind, table, tmp_path):
     """Return what makes the model, and both halves of the table, the first without a value in a column."""
     X, y = table
     X = X[["plain", "number"]].copy() if name in NUMBERS else X.copy()
-    X.loc[: ROWS // 2 - 1, kind] = None
-    half = np.arange(ROWS) < ROWS // 2
+    half = np.arange(len(y)) < len(y) // 2
+    X.loc[half, kind] = None
     return (NUMBERS | MIXED)[name], X, y, [(X[own].reset_index(drop=True), y[own]) for own in (half, ~half)]
 
 
@@ -110,15 +114,15 @@ def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path
 
 @pytest.mark.parametrize("name", ["automatic", "forest"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_frozen_columns_are_read_again_from_the_rows_kept(name, kind, table, tmp_path):
+def test_frozen_columns_are_read_again_from_the_rows_kept(name, kind, tmp_path):
     """The first part is more than is kept: members learn it from its sample, and the joint statistics are exact."""
-    _, X, y, (empty, full) = parts(name, kind, table, tmp_path)
+    _, X, y, (empty, full) = parts(name, kind, made(2 * ROWS), tmp_path)
     make = {"automatic": GenerativeClassifier, "forest": GenerativeForest}[name]
     few = make(keep_rows=50).fit(*empty)
     for model in (few, make(keep_rows=50).fit(*empty).merge(make(keep_rows=50).fit(*full))):
         if model is few:
             model.partial_fit(*full)
-        assert model.statistics_.rows == ROWS
+        assert model.statistics_.rows == len(y)
         np.testing.assert_allclose(model.statistics_.weight, np.unique(y, return_counts=True)[1])
         assert (model.predict(X) == y).mean() > 0.6
         assert any("from a sample" in str(note) for note in model.notes_)

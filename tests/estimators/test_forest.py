@@ -318,14 +318,14 @@ def test_what_cannot_be_is_refused(table):
     with pytest.raises(DataError, match="nothing to release"):
         model.release()
     assert_array_equal(model.predict_log_proba(X), before)
-    for keep_rows in (0, 49, -1, 2.5, "all"):
+    for keep_rows in (0, 49, -1, 2.5, "many", "1GB", "-1MiB"):
         with pytest.raises((SettingError, ValueError, TypeError), match="keep_rows"):
             GenerativeForest(keep_rows=keep_rows).fit(X, y)
 
 
 def test_settings(table):
     model = GenerativeForest(priors="uniform", keep_rows=80).fit(*table)
-    assert model.get_params() == {"priors": "uniform", "keep_rows": 80}
+    assert model.get_params() == {"priors": "uniform", "class_weight": None, "keep_rows": 80}
     assert clone(model).get_params() == model.get_params()
     assert_allclose(model.priors_, 1 / 3)
     shares = clone(model).set_params(priors=None).fit(*table)

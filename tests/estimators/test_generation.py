@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
 
@@ -11,9 +12,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse, stats
+from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+    NormalInverseWishart,
+    load,
+)
 from suffice.datasets import penguins_path
+from suffice.engines import Remark
 from suffice.errors import DataError, ModelFileError, SchemaError, SettingError
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
@@ -190,7 +201,7 @@ def test_many_rows_are_answered_in_parts(monkeypatch, blobs, rng) -> None:
     whole = model.impute(holes)
     monkeypatch.setattr("suffice.questions.impute.IN_MEMORY", 1)
     np.testing.assert_allclose(model.impute(holes), whole, rtol=1e-12)
-    monkeypatch.setattr("suffice.questions.sample.IN_MEMORY", 1)
+    monkeypatch.setattr("suffice.questions.given.IN_MEMORY", 1)
     assert model.sample(200, random_state=0)[0].shape == (200, 4)
 
 
@@ -260,6 +271,76 @@ def test_given_categories_move_the_class(penguins) -> None:
     assert stats.chisquare([(labels == c).sum() for c in model.classes_], 2000 * posterior).pvalue > LEVEL
 
 
+HEAVY = {"body_mass_g": (4000, 4500)}
+LONG = HEAVY | {"flipper_length_mm": (195, None)}
+LIGHT = {"island": {"Dream", "Biscoe"}, "body_mass_g": (None, 3600)}
+
+
+@pytest.mark.parametrize("as_recorded", [True, False])
+@pytest.mark.parametrize(
+    ("model", "given", "tried"),
+    [
+        (GaussianDiscriminant(), HEAVY, False),
+        (GaussianDiscriminant(), LONG, True),
+        (GaussianDiscriminant("diagonal", prior=NormalInverseWishart()), LONG, False),
+        (GaussianDiscriminant(prior=NormalInverseWishart()), LONG, True),
+        (MixtureDiscriminant(2, random_state=0), HEAVY, False),
+        (NaiveBayes(), LIGHT, False),
+        (NaiveBayes({"body_mass_g": "laplace"}), LIGHT, True),
+        (GenerativeForest(), LONG, False),
+        (GenerativeForest(), LIGHT, False),
+        (GenerativeClassifier(), LIGHT, False),
+    ],
+)
+def test_rows_within_ranges_are_the_others_left_out(penguins, model, given, tried, as_recorded) -> None:
+    """Against unconditional draws that happen to lie there. Only ranges without a closed form are tried."""
+    X, y = penguins
+    X = X if "island" in given or isinstance(model, GenerativeForest) else X[NUMBERS]
+    model.fit(X, y)
+    with pytest.warns(Remark, match=r"Of .* rows drawn") if tried else contextlib.nullcontext():
+        rows, labels = model.sample(3000, given=given, random_state=2, as_recorded=as_recorded)
+    free, own = model.sample(60_000, random_state=1, as_recorded=as_recorded)
+    for table in (rows, free):
+        table["there"] = True
+        for name, (low, high) in ((n, v) for n, v in given.items() if isinstance(v, tuple)):
+            table["there"] &= (table[name] >= (low or -np.inf)) & (table[name] <= (high or np.inf))
+        table["there"] &= table["island"].isin(given["island"]) if "island" in given else True
+    assert rows["there"].all()
+    free, own = free[free["there"]], own[free["there"]]
+    for name in NUMBERS:
+        assert stats.ks_2samp(rows[name], free[name]).pvalue > LEVEL
+    seen = np.array([[(some == c).sum() for c in model.classes_] for some in (labels, own)])
+    assert stats.chi2_contingency(seen[:, seen.any(axis=0)]).pvalue > LEVEL
+
+
+def test_rows_of_a_class_of_the_pool_within_a_range(penguins) -> None:
+    X, y = penguins
+    model = GenerativeClassifier().fit(X, y)
+    free, own = model.sample(40_000, random_state=1)
+    for given in ({"flipper_length_mm": (195, 205)}, {"island": "Dream"}):
+        rows, labels = model.sample(1000, label="Adelie", given=given, random_state=0)
+        there = free["island"].eq("Dream") if "island" in given else free["flipper_length_mm"].between(195, 205)
+        assert set(labels) == {"Adelie"}
+        for name in NUMBERS:
+            assert stats.ks_2samp(rows[name], free[name][there & (own == "Adelie")]).pvalue > LEVEL
+
+
+def test_recorded_numbers_within_a_range(rng) -> None:
+    """Whole numbers, many of them 0: the range is one of the values that a table can hold."""
+    x = np.maximum(rng.normal(2.0, 3.0, size=400).round(), 0.0)
+    model = NaiveBayes().fit(pd.DataFrame({"n": x, "z": rng.normal(size=400)}), np.repeat(["a", "b"], 200))
+    free = model.sample(100_000, random_state=1)[0]["n"]
+    for low, high in ((0.5, 3.9), (None, 2), (-4, 0)):
+        found = model.sample(2000, given={"n": (low, high)}, random_state=0)[0]["n"]
+        own = free[(free >= (-np.inf if low is None else low)) & (free <= high)]
+        values = sorted(set(own))
+        assert sorted(set(found)) == values
+        seen = [[(part == value).sum() for value in values] for part in (found, own)]
+        assert len(values) == 1 or stats.chi2_contingency(seen).pvalue > LEVEL
+    with pytest.raises(SettingError, match=r"'n' from 1.2 to 1.8.*no value.*as_recorded=False"):
+        model.sample(3, given={"n": (1.2, 1.8)})
+
+
 def test_the_seed_decides(blobs) -> None:
     X, y = blobs
     model = MixtureDiscriminant(2, random_state=0).fit(X, y)
@@ -288,6 +369,39 @@ def test_counts_and_sparse_matrices() -> None:
     expected = dense.model_.density.blocks[0].rate
     nothing = [[np.nan] * 6] * 2
     np.testing.assert_allclose(dense.impute(nothing, ["law", "sport"], as_recorded=False), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), GenerativeForest(), GenerativeClassifier()])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "array"])
+def test_cells_are_missing_as_often_and_together_as_in_the_rows_kept(model, kind) -> None:
+    rng, n = np.random.default_rng(0), 300
+    y = np.repeat(["a", "b"], n // 2)
+    X = pd.DataFrame({"u": rng.normal(size=n), "v": rng.integers(0, 9, n), "w": rng.choice(["x", "z"], n)})
+    X["t"] = X["u"] > 0
+    together, alone = rng.random(n) < np.where(y == "a", 0.1, 0.5), rng.random(n) < 0.2
+    X = X.astype({"v": "float64", "t": object})
+    X.loc[together, ["u", "w", "t"]] = None
+    X.loc[alone, "v"] = None
+    table = {"pandas": X, "polars": pl.from_pandas(X), "pyarrow": pa.Table.from_pandas(X), "array": X.to_numpy()}[kind]
+    model = clone(model).fit(table, y)
+    rows, labels = model.sample(2000, missing=True, random_state=0)
+    rows = pd.DataFrame(rows) if kind == "array" else rows if kind == "pandas" else rows.to_pandas()
+    gone = rows.isna().to_numpy()
+    assert (gone[:, 0] == gone[:, 2]).all()
+    assert (gone[:, 0] == gone[:, 3]).all()
+    for label in "ab":
+        for seen, known in ((gone[:, 0], together), (gone[:, 1], alone), (gone[:, 0] & gone[:, 1], together & alone)):
+            own = seen[labels == label]
+            assert stats.binomtest(int(own.sum()), len(own), known[y == label].mean()).pvalue > LEVEL
+    if kind == "pandas":
+        assert model.sample(200, given={"v": (2, 5)}, missing=True, random_state=0)[0]["v"].notna().all()
+
+
+def test_models_without_rows_know_no_holes(blobs) -> None:
+    X, y = blobs
+    with pytest.raises(DataError, match=r"keeps no rows that show which cells are missing.*keep_rows"):
+        GaussianDiscriminant(keep_rows=0).fit(X, y).sample(3, missing=True)
+    assert not np.isnan(GaussianDiscriminant().fit(X, y).sample(50, missing=True, random_state=0)[0]).any()
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -392,8 +506,29 @@ def test_refusals_name_what_is_wrong(penguins) -> None:
         model.sample(2, given={"year": None})
     with pytest.raises(SettingError, match="twice"):
         model.sample(2, given={"year": 2008, 6: 2009})
+    for wrong in ((5, 4), (1, 2, 3), (None, None), ("a", 3), ()):
+        with pytest.raises(SettingError, match=r"'year' is .* no range of numbers.*\(low, high\)"):
+            model.sample(2, given={"year": wrong})
+    with pytest.raises(SettingError, match=r"'island' is the range .*string.*a set of values"):
+        model.sample(2, given={"island": ("Biscoe", "Dream")})
+    with pytest.raises(SettingError, match="empty set"):
+        model.sample(2, given={"year": set()})
+    with pytest.raises(SettingError, match=r"'island'.*never seen.*'Biscoe'"):
+        model.sample(2, given={"island": {"Anvers", "Dream"}})
+    with pytest.raises(SettingError, match=r"1,000 choices"):
+        model.sample(2, given={"year": set(range(2000))})
+    with pytest.raises(SettingError, match=r"No row.*'year' from 90000"):
+        model.sample(2, given={"year": (90_000, None)}, as_recorded=False)
     with pytest.raises(DataError, match="'body_mass_g'"):
         model.sample(2, given={"body_mass_g": np.inf})
+
+
+def test_ranges_that_hardly_any_row_lies_in_are_refused(rng) -> None:
+    z = rng.normal(size=(300, 1))
+    X = np.hstack([z, z + 0.1 * rng.normal(size=(300, 1))])
+    model = GaussianDiscriminant().fit(X, ["a"] * 300)
+    with pytest.raises(SettingError, match=r"Of 100,000 rows drawn, 0 \(0\).*0 from 1 and 1 to -1.*widen the ranges"):
+        model.sample(5, given={0: (1, None), 1: (None, -1)}, random_state=0)
 
 
 def test_multinomial_columns_refuse_holes_and_half_given_rows() -> None:

@@ -25,6 +25,7 @@ def noise(seed, n, d, holes=0.0):
     return X, np.arange(n + NEW) % 2, rng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "d", "holes", "weights"),
     [(100, 30, 0.3, None), (100, 79, 0.0, None), (60, 150, 0.0, None), (100, 20, 0.0, "unlike"), (100, 20, 0.1, 5.0)],
@@ -106,6 +107,7 @@ def plain_noise(rng, n):
     return rng.normal(size=(n, 5)), rng.integers(0, 2, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "n"), [(heavy_tails, 60), (plain_noise, 100)])
 def test_choosing_makes_no_loss_too_small_and_its_error_holds(make, n):
     """Said less fresh was −.029 ± .010 and −.017 ± .005 of 60 tables, where rows judged their own choice."""

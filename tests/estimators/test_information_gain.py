@@ -153,6 +153,7 @@ def by_draws(model: Any, row: pd.DataFrame, column: str, draws: int) -> float:
     return float((before * share * np.log(np.maximum(share, 1e-300) / whole[:, None])).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GenerativeClassifier, GenerativeForest])
 def test_pools_and_forests_agree_with_draws(kind: Any) -> None:
     X, y = mixed_table(400)

@@ -165,6 +165,7 @@ def test_the_order_of_merging_does_not_matter(mixed):
         assert_same_answers(other, found[0], X, 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_merging_leaves_the_other_model_alone(blobs):
     X, y = blobs
     a, b = GaussianDiscriminant().fit(X[:40], y[:40]), GaussianDiscriminant().fit(X[40:], y[40:])

@@ -145,12 +145,12 @@ def test_a_forest_is_as_good_as_the_automatic_choice_says(fitted):
 def test_nothing_is_learned_of_noise():
     """Losses left out are those of fresh rows, and neither is far from that of guessing, within two standard errors.
 
-    2,000 rows of ten columns, enough for trees and boosted ones to be tried.
+    2,000 rows of ten columns, enough for trees; boosted ones are dropped after a look.
     """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 10)), rng.integers(0, 2, 2000)
     model = GenerativeClassifier().fit(X, y)
-    assert {"forest", "boosted trees"} <= {own["name"] for own in model.members_}
+    assert "forest" in {own["name"] for own in model.members_}
     new, labels = rng.normal(size=(4000, 10)), rng.integers(0, 2, 4000)
     lost = -model.predict_log_proba(new)[np.arange(4000), labels]
     assert abs(model.loss_ - np.log(2)) < 0.01

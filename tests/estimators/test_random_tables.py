@@ -78,6 +78,7 @@ def fitted(name, seed):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_laws(name, tmp_path):
     tried = 0

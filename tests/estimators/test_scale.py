@@ -118,6 +118,7 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
     assert foretold["splines"].bytes == sum(counts.nbytes for counts in stats.part(SplineCounts).counts.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "d", "each"), [(60, 3, 5), (60, 3, 15), (200, 2, 3), (3, 20, 600)])
 def test_the_choice_takes_no_more_than_is_foretold(rng, k, d, each):
     X, y = rows(rng, k, d, each=each)
@@ -155,7 +156,7 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
     """What is left out is said, and does not depend on how the rows came."""
     X, y = rng.normal(size=(400, 6)), np.arange(400) % 4
     whole = GenerativeClassifier().fit(X, y)
-    assert not any("one-dependence" in str(note) for note in whole.notes_)
+    assert not any("averaged one-dependence" in str(note) for note in whole.notes_)
     kept = {own["name"] for own in whole.members_}
     monkeypatch.setattr(budget, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
     some = GenerativeClassifier().fit(X, y)
@@ -164,7 +165,7 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
     np.testing.assert_allclose(parts.predict_log_proba(X[:9]), some.predict_log_proba(X[:9]), atol=1e-10)
     monkeypatch.setattr(budget, "PAIR_BYTES", 0)
     none = GenerativeClassifier().fit(X, y)
-    assert kept - {own["name"] for own in none.members_} == {"one-dependence"}
+    assert kept - {own["name"] for own in none.members_} == {"averaged one-dependence"}
     assert "in 3, 5, 8 bins" in " ".join(map(str, none.notes_))
 
 

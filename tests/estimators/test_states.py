@@ -72,6 +72,7 @@ def test_rows_that_threads_add_at_once_are_all_learned(name):
     np.testing.assert_allclose(model.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_adding_forgetting_and_merging_at_once_lose_nothing():
     """What threads add, forget and merge commutes, so that whatever the order the result is one fit on what is left."""
     model, other = GaussianDiscriminant().fit(X, Y), GaussianDiscriminant().fit(*MORE)
@@ -104,6 +105,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["full", "naive bayes", "automatic"])
 def test_every_answer_meanwhile_is_that_of_one_state(name):
     """A class comes and goes under eight threads that ask: each answer is one of the model with it or without it."""
@@ -147,6 +149,7 @@ def _close(a, b):
 READS = {"_fitted", "_learned", "_known", "_learn", "_edit", "_still", "statistics_", "classes_", "priors_", "model_"}
 
 
+@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_two_models_that_merge_each_other_do_not_wait_for_ever():
     a, b = GaussianDiscriminant().fit(X, Y), GaussianDiscriminant().fit(*MORE)
     with ThreadPoolExecutor(2) as pool:

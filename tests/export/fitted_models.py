@@ -183,8 +183,8 @@ def steps(n: int = 600) -> tuple[Any, Any]:
 
 def stripes() -> tuple[Any, Any]:
     """Return such a table with a number in stripes besides, which change the class: a sharp rule of two columns."""
-    X, y = steps(1500)
-    area = np.random.default_rng(12).random(1500)
+    X, y = steps(900)
+    area = np.random.default_rng(12).random(900)
     X["area"] = area
     moved = (np.floor(11 * area) + (X["rate"].fillna(0.0) > 5.0)) % 2 == 1
     return X, np.where(moved, np.roll(LABELS["text"], 1)[np.searchsorted(np.sort(LABELS["text"]), y)], y)

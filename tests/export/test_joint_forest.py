@@ -35,6 +35,7 @@ def test_rows_enough_for_trees_have_some_in_the_pool() -> None:
     assert links == {False, True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_handed_out_has_no_log_density(name: str) -> None:
     """The query and the file, each tried before it is handed out, have labels and posteriors."""

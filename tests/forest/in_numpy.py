@@ -1,14 +1,16 @@
 """What the compiled kernels do, in NumPy: the oracles that these are compared with, bit for bit."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from suffice.forest.boosting import BEYOND
+from suffice.forest.boosting import BEYOND, HESSIANS
 from suffice.forest.trees import GOLDEN
-from suffice.kernels.growing import GradientTree, Nodes
+from suffice.kernels.growing import GradientTrees, Nodes
 from suffice.stats.rows import mixed
 
+GRADIENTS = 2.0**50  # in which gradients are counted
 ROUNDING = 1e-9  # what a split must add to what its node is worth, relative
 
 
@@ -164,18 +166,37 @@ def _running(values, first):
 class GradientGrowing:
     """What `kernels.growing.Grower` does, node by node. Sums are of gradients, hessians and rows."""
 
-    def __init__(self, cells, starts, inside, *, most, rows, hessian):
-        self._cells, self._starts, self._inside = cells, starts, inside
+    def __init__(self, cells, starts, codes, heavy, *, most, rows, hessian, l2=0):
+        self._cells, self._starts, self._codes, self._heavy, self._l2 = cells, starts, codes, heavy, l2
+        self._inside = inside = len(codes)
         self._most, self._least = most, np.array([-np.inf, hessian, rows])
         self._places = cells[:, :inside].astype(np.int64) + (starts[:-1, None] + 1)
         self._column = np.repeat(np.arange(len(cells)), np.diff(starts))
 
-    def grow(self, gradient, hessian):
+    def grow(self, scores, rate, drawn):
+        """Return the trees of all rounds, and what rows sent along score after each."""
+        made, along = [], []
+        for some, columns, seed in zip(
+            drawn.rows if drawn.rows is not None else [None] * len(drawn.seeds), *drawn[1:], strict=True
+        ):
+            for c, (gradient, hessian) in enumerate(derivatives(self._codes, self._heavy, scores)):
+                *nodes, g, h, rows, ends = self._tree(gradient, hessian, some, columns, int(seed))
+                ratio = (g / GRADIENTS) / np.maximum((h + self._l2) / HESSIANS, 1e-300)
+                value = np.where(h > 0, -rate * ratio, 0.0)
+                scores[c] += value[ends]
+                made.append((*nodes, rows, value, [len(rows)]))
+            along.append(scores[:, self._inside :].copy())
+        return GradientTrees(*(np.concatenate(part) for part in zip(*made, strict=True))), np.array(along)
+
+    def _tree(self, gradient, hessian, some, columns, seed):
         """Return a tree of the gradients and hessians (inside,), whole numbers both."""
-        held = np.stack([gradient, hessian, np.ones(self._inside)])
+        some = np.ones(self._inside, dtype=np.bool_) if some is None else some
+        held = np.stack([gradient, hessian, np.ones(self._inside)]) * some  # a row that does not count is none
+        self._asked = np.isin(self._column, columns)
+        self._seed = seed
         ends = np.zeros(self._cells.shape[1], dtype=np.int32)
         sums, tables = [held.sum(axis=1)], {0: self._table(held, np.arange(self._inside))}
-        splits, left = [self._best(tables[0], sums[0])], [0]
+        splits, left = [self._best(tables[0], sums[0], 0)], [0]
         for leaves in range(1, self._most):
             v = int(np.argmax([-1.0 if below else own.gain for own, below in zip(splits, left, strict=True)]))
             if left[v] or splits[v].gain < 0:
@@ -183,7 +204,7 @@ class GradientGrowing:
             left[v] = u = len(left)
             self._divide(splits[v], ends, v, u)
             pair = [np.flatnonzero(ends[: self._inside] == u + side) for side in (0, 1)]
-            few = int(len(pair[1]) < len(pair[0]))
+            few = int(some[pair[1]].sum() < some[pair[0]].sum())
             total = held[:, pair[few]].sum(axis=1)
             sums += [total, sums[v] - total][:: -1 if few else 1]
             left += [0, 0]
@@ -192,24 +213,24 @@ class GradientGrowing:
                 break
             tables[u + few] = self._table(held, pair[few])
             tables[u + 1 - few] = tables.pop(v) - tables[u + few]
-            splits += [self._best(tables[u + side], sums[u + side]) for side in (0, 1)]
+            splits += [self._best(tables[u + side], sums[u + side], u + side) for side in (0, 1)]
         found = [own if below else NONE for own, below in zip(splits, left, strict=True)]
         column, threshold, away = (np.array([own[i] for own in found]) for i in (1, 2, 3))
         g, h, rows = np.array(sums).T.astype(np.int64)
         nodes = column.astype(np.int32), threshold.astype(np.int32), away, np.array(left, dtype=np.int32)
-        return GradientTree(*nodes, g, h, rows, ends)
+        return *nodes, g, h, rows, ends
 
     def _table(self, held, rows):
         """Return the sums (3, cells of all columns) over some rows, those of missing cells first in each column."""
         place, size = self._places[:, rows].ravel(), int(self._starts[-1])
         return np.stack([np.bincount(place, np.tile(own[rows], len(self._places)), size) for own in held])
 
-    def _best(self, table, whole):
+    def _best(self, table, whole, node):
         """Return the best split of a node from the sums of its rows."""
         start = self._starts[:-1]
         missing, cells = table[:, start], table.copy()
         cells[:, start] = 0.0
-        place = np.flatnonzero(cells[2])  # cells with any rows, column by column
+        place = np.flatnonzero(cells[2] * self._asked)  # cells with any rows, column by column
         column, sums = self._column[place], cells[:, place]
         if not len(place) or (whole < 2.0 * self._least).any():
             return NONE
@@ -217,32 +238,60 @@ class GradientGrowing:
         before = np.cumsum(sums, axis=1) - sums
         left = before - before[:, np.flatnonzero(first)[np.cumsum(first) - 1]]
         gain = np.full((len(place), 3), -np.inf)
-        gain[:, 0] = self._gain(~first, left, whole[:, None] - left)
+        last = np.append(first[1:], True)
+        threshold = np.append(0, place[:-1] + place[1:] - 2 * start[column[1:]] - 2) >> 1
+        tried = ~first
+        if self._seed:
+            threshold, tried = self._drawn(place - start[column] - 1, column, first, last, node)
+        gain[:, 0] = self._gain(tried, left, whole[:, None] - left)
         some = missing[2, column] > 0
         if some.any():  # missing cells left as well, and missing cells alone
-            gone, last = missing[:, column], np.append(first[1:], True)
+            gone = missing[:, column]
             other = whole[:, None] - gone
-            gain[:, 1] = self._gain(some & ~first, left + gone, other - left)
+            gain[:, 1] = self._gain(some & tried, left + gone, other - left)
             gain[:, 2] = self._gain(some & last, other, gone)
         b, way = divmod(int(np.argmax(gain)), 3)
-        if not gain[b, way] > _worth(whole) * (1.0 + ROUNDING):
+        if not gain[b, way] > self._worth(whole) * (1.0 + ROUNDING):
             return NONE
         j = int(column[b])
-        threshold = BEYOND if way == 2 else int(place[b - 1] + place[b] - 2 * start[j] - 2) >> 1
+        asked = BEYOND if way == 2 else int(threshold[b])
         away = way != 1 and bool(some[b] or 2 * left[2, b] <= whole[2])
-        return Split(float(gain[b, way] - _worth(whole)), j, threshold, away)
+        return Split(float(gain[b, way] - self._worth(whole)), j, asked, away)
+
+    def _drawn(self, cell, column, first, last, node):
+        """Return the threshold that each column draws, and before which of the cells with rows it is."""
+        low, high = cell[first], cell[last]
+        draw = mixed(np.array([(self._seed + GOLDEN * node) % 2**64], dtype=np.uint64)) + column[first].astype(
+            np.uint64
+        )
+        threshold = low + (mixed(draw) % np.maximum(high - low, 1).astype(np.uint64)).astype(np.int64)
+        own = threshold[np.cumsum(first) - 1]
+        return own, ~first & (np.append(0, cell[:-1]) <= own) & (own < cell)
+
+    def _worth(self, sums):
+        return np.asarray(sums[0] * sums[0] / (sums[1] + self._l2))
 
     def _gain(self, there, left, right):
         """Return what children are worth, −∞ where one has too little."""
         there = there & (np.minimum(left, right) >= self._least[:, None]).all(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(there, _worth(left) + _worth(right), -np.inf)
+            return np.where(there, self._worth(left) + self._worth(right), -np.inf)
 
     def _divide(self, split, ends, v, u):
         """Send the rows of node v on to nodes u and u + 1."""
         own = np.flatnonzero(ends == v)
         cell = self._cells[split.column, own]
         ends[own] = u + np.where(cell < 0, split.away, cell > split.threshold)
+
+
+def derivatives(codes, heavy, scores):
+    """Return for each of the scores (k, n) gradients and hessians of the first rows, whole numbers; exp is C's."""
+    first = scores[:, : len(codes)]
+    p = np.concatenate([np.zeros_like(first), first]) if len(scores) == 1 else first.copy()
+    p = np.vectorize(math.exp)(p - p.max(axis=0))
+    p /= p.sum(axis=0)
+    own = [(p[c], codes == c) for c in range(len(p) - len(scores), len(p))]
+    return [(np.rint((q - mine) * heavy * GRADIENTS), np.rint(q * (1.0 - q) * heavy * HESSIANS)) for q, mine in own]
 
 
 class Split(NamedTuple):
@@ -255,10 +304,6 @@ class Split(NamedTuple):
 
 
 NONE = Split(-1.0, -1, 0, False)
-
-
-def _worth(sums):
-    return np.asarray(sums[0] * sums[0] / sums[1])
 
 
 def product_values(cells, ways, nodes):

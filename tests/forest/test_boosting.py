@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from in_numpy import GradientGrowing
+from in_numpy import GRADIENTS, HESSIANS, GradientGrowing, derivatives
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from suffice.automatic.members.boosted import read_trees, written_trees
 from suffice.forest import boosting
-from suffice.forest.boosting import GRADIENTS, HESSIANS, LEAF_ROWS, MOST_LEAVES, Boosting
+from suffice.forest.boosting import Boosting, MeanBoosting, TreeSettings, read_trees, written_trees
 from suffice.kernels import growing as kernels
+from suffice.stats.rows import fingerprints, mixed
 
 FLOATS = 1e-4  # scikit-learn's gradients are of 24 bits: 4e-5 in 12 rounds, over 360 tables
 
@@ -31,11 +31,11 @@ def table(rng, n, d, k, cells=60, missing=0.0):
     return X, y, rng.choice([0.5, 1.0, 3.0], n)
 
 
-def boosted(X, y, w, rounds, inside=None, along=(), rate=0.1):
-    inside = np.arange(len(X)) if inside is None else inside
-    found = Boosting(X, y, w, int(y.max()) + 1, inside, np.asarray(along, dtype=np.int64), rate)
-    for _ in range(rounds):
-        found.grow()
+def boosted(X, y, w, rounds, inside=None, along=(), **settings):
+    inside, keys = np.arange(len(X)) if inside is None else inside, mixed(fingerprints(X.astype(np.float64)))
+    along = np.asarray(along, dtype=np.int64)
+    found = Boosting(X, y, w, int(y.max()) + 1, inside, along, TreeSettings(**settings), keys)
+    found.grow(rounds)
     return found
 
 
@@ -84,8 +84,8 @@ def test_a_tree_is_a_newton_step_of_its_leaves(rng, k):
             rows = leaves[:, t] == leaf
             g, h = (w * (share[c] - (y == c)))[rows].sum(), (w * share[c] * (1 - share[c]))[rows].sum()
             assert_allclose(step[leaf], -0.3 * g / h, rtol=1e-6, atol=1e-9)
-            assert rows.sum() >= LEAF_ROWS
-        assert len(np.unique(leaves[:, t])) <= MOST_LEAVES
+            assert rows.sum() >= TreeSettings().rows
+        assert len(np.unique(leaves[:, t])) <= TreeSettings().leaves
 
 
 def test_the_first_split_is_the_best_of_all(rng):
@@ -98,7 +98,7 @@ def test_the_first_split_is_the_best_of_all(rng):
 
         def worth(left, g=g, h=h):
             sides = [left, ~left]
-            if min(side.sum() for side in sides) < LEAF_ROWS:
+            if min(side.sum() for side in sides) < TreeSettings().rows:
                 return -np.inf
             return sum(g[side].sum() ** 2 / h[side].sum() for side in sides)
 
@@ -117,6 +117,48 @@ def test_no_order_of_rows_makes_other_trees(rng):
     order = rng.permutation(600)
     assert_array_equal(boosted(X[order], y[order], w[order], 6).grown(6).scores(X), first)
     assert_array_equal(boosted(X, y, w, 6, inside=order).grown(6).scores(X), first)
+
+
+DRAWN = {"leaves": 8, "rows": 5, "l2": 3.0, "row_share": 0.7, "column_share": 0.6, "drawn": True}
+
+
+def test_what_is_drawn_goes_by_contents(rng):
+    """No order of rows and no names of classes make other trees; a round has some of the rows and columns, not all."""
+    X, y, w = table(rng, 400, 6, 3, missing=0.1)
+    found = boosted(X, y, w, 9, **DRAWN)
+    scores, order, other = found.grown(9).scores(X), rng.permutation(400), np.array([2, 0, 1])
+    assert_array_equal(boosted(X[order], y[order], w[order], 9, **DRAWN).grown(9).scores(X), scores)
+    assert_allclose(boosted(X, other[y], w, 9, **DRAWN).grown(9).scores(X)[:, other], scores, atol=1e-9)
+    covers = np.bincount(found.grown(9).trees.leaf_tree, weights=found.grown(9).cover)
+    assert ((covers > 0.6 * 400) & (covers < 0.8 * 400)).all()
+    (made,) = found._trees
+    trees = np.split(made.column, np.cumsum(made.sizes)[:-1])
+    asked = [set(column[column >= 0].tolist()) for column in trees]
+    assert max(map(len, asked)) <= 4
+    assert len(set.union(*asked)) == 6
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_several_settings_score_their_mean(rng, k):
+    X, y, w = table(rng, 200, 4, k)
+    inside, along, each = np.arange(150), np.arange(150, 200), (DRAWN, {"leaves": 20, "rate": 0.05})
+    beside = MeanBoosting([boosted(X, y, w, 0, inside, along, **own) for own in each])
+    told = [boosted(X, y, w, 8, inside, along, **own).grown(8).scores(X) for own in each]
+    assert_allclose(beside.grow(8)[-1], np.mean(told, axis=0)[along], atol=1e-12)
+    assert_allclose(beside.grown(8).scores(X), np.mean(told, axis=0), atol=1e-12)
+    written = written_trees(beside.grown(8), (60,) * 4, cover=True)
+    assert_allclose(read_trees(written, k, (60,) * 4).scores(X), np.mean(told, axis=0), atol=1e-12)
+
+
+def test_a_penalty_is_added_to_the_hessian(rng):
+    """A tree of one split: leaves are −rate G / (H + λ), in rows of mean weight."""
+    X, y, w = table(rng, 200, 1, 2, cells=2)
+    found = boosted(X, y, w, 1, leaves=2, l2=7.0).grown(1)
+    p, own = np.average(y, weights=w), found.scores(X)
+    for cell in (0, 1):
+        rows = X[:, 0] == cell
+        g, h = (w * (p - y))[rows].sum(), (w * p * (1 - p))[rows].sum() + 7.0 * w.mean()
+        assert_allclose(np.diff(own[rows]), np.log(p / (1 - p)) - 0.1 * g / h, rtol=1e-6)
 
 
 def test_the_unit_of_weights_does_not_matter(rng):
@@ -156,8 +198,11 @@ def test_few_rows_and_classes_that_are_not_there(rng):
     cells=st.sampled_from([1, 2, 7, 150]),
     missing=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
     slots=st.booleans(),
+    drawn=st.sampled_from(
+        [{}, {"leaves": 6, "rows": 3, "l2": 2.5}, {"rows": 5, "row_share": 0.6, "column_share": 0.5, "drawn": True}]
+    ),
 )
-def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slots):
+def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slots, drawn):
     rng = np.random.default_rng(seed)
     X, y, w = table(rng, n, d, k, cells, missing)
     order = rng.permutation(n)
@@ -168,7 +213,7 @@ def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slot
             patch.setattr(kernels, "TABLES", 1 << 26 if slots else 0)  # sums kept of all leaves, or of one
             if not compiled:
                 patch.setattr(boosting, "Grower", GradientGrowing)
-            found.append(boosted(X, y, w, 4, inside, along))
+            found.append(boosted(X, y, w, 4, inside, along, **drawn))
     loop, plain = found
     assert isinstance(loop._grower, kernels.Grower)
     assert isinstance(plain._grower, GradientGrowing)
@@ -180,40 +225,49 @@ def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slot
         assert_array_equal(getattr(one.trees, name), getattr(other.trees, name))
 
 
+EVERY = kernels.Drawn(None, np.arange(2, dtype=np.int32)[None], np.zeros(1, dtype=np.int64))  # a round of all
+
+
 def test_sums_are_exact(rng):
     """Of gradients near the most that may be added up, as whole numbers of Python add them."""
     X = table(rng, 1000, 3, 2)[0]
     starts = np.concatenate([[0], np.cumsum(X.max(axis=0).astype(np.int64) + 2)])
-    gradient = np.rint(rng.uniform(-1, 1, 1000) * GRADIENTS / 1000)
-    hessian = np.rint(rng.uniform(0, 0.25, 1000) * HESSIANS / 1000)
-    tree = kernels.Grower(X.T, starts, 1000, most=31, rows=20, hessian=1).grow(gradient, hessian)
-    for v in np.flatnonzero(tree.column < 0):
-        rows = tree.ends == v
-        assert tree.gradient[v] == sum(map(int, gradient[rows]))
-        assert tree.hessian[v] == sum(map(int, hessian[rows]))
-        assert tree.rows[v] == rows.sum()
+    codes, heavy, scores = rng.integers(0, 2, 1000), np.full(1000, 1e-3), rng.normal(size=(1, 1000))
+    gradient, hessian = derivatives(codes, heavy, scores)[0]
+    grower, before = kernels.Grower(X.T, starts, codes, heavy, most=31, rows=20, hessian=1), scores.copy()
+    tree = grower.grow(scores, 1.0, EVERY)[0]
+    added = np.round(scores - before, 12)[0]
+    assert len(np.unique(added)) > 20
+    for value in tree.value[tree.column < 0]:
+        rows = added == np.round(value, 12)
+        g, h = sum(map(int, gradient[rows])), sum(map(int, hessian[rows]))
+        assert value == -(g / GRADIENTS) / (h / HESSIANS)
 
 
 def test_what_loops_cannot_read_is_refused():
-    X = np.zeros((2, 30), dtype=np.int16)
+    X, starts = np.zeros((2, 30), dtype=np.int16), np.array([0, 2, 4])
     good = {"most": 31, "rows": 20, "hessian": 1}
-    starts = np.array([0, 2, 4])
-    kernels.Grower(X, starts, 30, **good)
-    for bad in ({"most": 0}, {"rows": 0}, {"hessian": 0}):
-        with pytest.raises(ValueError, match="leaves"):
-            kernels.Grower(X, starts, 30, **good | bad)
-    for inside in (0, 31):
-        with pytest.raises(ValueError, match="rows"):
-            kernels.Grower(X, starts, inside, **good)
+
+    def grower(cells=X, starts=starts, count=30, weights=30, **other):
+        return kernels.Grower(cells, starts, np.zeros(count, np.int64), np.full(weights, 0.1), **good | other)
+
+    for bad in ({"most": 0}, {"rows": 0}, {"hessian": 0}, {"l2": -1}, {"count": 0}, {"count": 31}, {"weights": 29}):
+        with pytest.raises(ValueError, match="leaves of"):
+            grower(**bad)
     with pytest.raises(ValueError, match="columns"):
-        kernels.Grower(X, starts[:2], 30, **good)
+        grower(starts=starts[:2])
     for cell in (-2, 1):
         with pytest.raises(ValueError, match="cells beyond"):
-            kernels.Grower(np.full_like(X, cell), starts, 30, **good)
-    grower = kernels.Grower(X, starts, 30, **good)
-    for sums in (np.zeros(29), np.full(30, -1.0)):
-        with pytest.raises(ValueError, match="a hessian"):
-            grower.grow(np.zeros(len(sums)), sums)
+            grower(np.full_like(X, cell))
+    for scores in (np.zeros((1, 29)), np.zeros((30, 2)).T, np.zeros((1, 30), np.float32)):
+        with pytest.raises(ValueError, match="scores"):
+            grower().grow(scores, 0.1, EVERY)
+    for columns in (np.zeros((1, 0)), [[2]], [[-1]], [[0], [1]]):
+        with pytest.raises(ValueError, match="columns"):
+            grower().grow(np.zeros((1, 30)), 0.1, EVERY._replace(columns=np.array(columns, np.int32)))
+    for some in (np.zeros((1, 30), np.bool_), np.ones((1, 29), np.bool_)):
+        with pytest.raises(ValueError, match="0 rows"):
+            grower().grow(np.zeros((1, 30)), 0.1, EVERY._replace(rows=some))
 
 
 # ── in a file ────────────────────────────────────────────────────────────────────────────────────────────────

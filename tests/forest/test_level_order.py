@@ -49,6 +49,7 @@ def table(rng, n, levels):
     return pd.DataFrame({"number": rng.normal(size=n), **names})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [30, 600])
 @pytest.mark.parametrize("signal", [False, True])
 def test_names_that_say_nothing_do_not_make_the_reported_loss_too_small(levels, signal):

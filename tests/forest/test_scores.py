@@ -33,7 +33,7 @@ def judged(numbers, categories, y, k, weight=None):
     total = np.bincount(y, weights=weight, minlength=k).astype(float)
     sample = Sample(reading, y, weight, weight, weight, weight)
     return (
-        TrainingStats(columns, parts, (), total),
+        TrainingStats(columns, parts, (), total, np.zeros((k, 0))),
         sample,
         HoldoutScorer(y, without_each(total, y, weight), weight, weight),
     )
@@ -151,22 +151,24 @@ def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(ta
     candidate = next(BoostedMember.candidates(known, sample, judge))
     rounds = candidate.members[0].rounds
     rows = boosted._Rows.of(sample, np.arange(known.k), known.k)
-    fold = boosted._Growing(rows, 2).done(rounds)
-    cells = sample.rows.forest.cells[fold.out]
+    fold = boosted._Growing(rows, 2, boosted._of_few(rows)).done(rounds)
+    out = np.flatnonzero(rows.place == 2)
+    cells = sample.rows.forest.cells[out]
     shares = (known.weight + 0.5) / (known.weight + 0.5).sum()
     own = rows.grown(fold.boosting, rounds).scores(cells)
-    assert_allclose(centred(candidate.scores[fold.out] + np.log(shares)), centred(own), atol=1e-12)
+    assert_allclose(centred(candidate.scores[out] + np.log(shares)), centred(own), atol=1e-12)
     flipped = rows.codes.copy()
-    flipped[fold.out] = (flipped[fold.out] + 1) % known.k
-    again = boosted._Growing(rows._replace(codes=flipped), 2).done(rounds)
-    for number in range(1, rounds + 1):
+    flipped[out] = (flipped[out] + 1) % known.k
+    again = boosted._Growing(rows._replace(codes=flipped), 2, boosted._of_few(rows)).done(rounds)
+    for number in range(1, rounds + 1, 7):
         one, two = (rows.grown(each.boosting, number).scores(cells) for each in (fold, again))
         assert_array_equal(one, two, err_msg=f"round {number}")
     assert (np.array(again.losses) > fold.losses).all()  # wrong labels lose more
 
 
-def test_boosted_trees_that_are_of_no_use_are_left_out(request):
+def test_boosted_trees_of_many_rows_that_are_of_no_use_are_left_out(request, monkeypatch):
     """Beside a member that knows all labels, but not beside one that knows nothing."""
+    monkeypatch.setattr(boosted, "FEW_ROWS", 0)
     known, sample, judge = request.getfixturevalue("mixed")
     sure = 50.0 * (sample.codes[:, None] == np.arange(2))
     assert list(BoostedMember.candidates(known, sample, replace(judge, best=sure))) == []

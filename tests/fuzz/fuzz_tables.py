@@ -26,7 +26,7 @@ from suffice import (
     NormalInverseWishart,
     load,
 )
-from suffice.errors import SufficeError
+from suffice.errors import RepeatedRowsWarning, SufficeError
 
 RARE = {"to_html": 0.1, "to_sql": 0.2}
 VERBS_EACH = 5  # of each model and table
@@ -179,6 +179,12 @@ def curved(model: Any, table: Table) -> None:
     _ = str(model.learning_curve(table.X, table.y, table.weight, draws=1))
 
 
+def judged_forward(model: Any, table: Table) -> None:
+    found = model.validate_forward(table.X, table.y, table.weight, time=np.arange(len(table.y)), periods=3)
+    numbers_in(found.accuracy, 0.0, 1.0)
+    _ = str(found)
+
+
 def left_out(model: Any, table: Table) -> None:
     numbers_in(np.exp(model.leave_one_out(table.X, table.y, table.weight)), 0.0, 1.0)
 
@@ -201,6 +207,7 @@ VERBS = {
     "assess": lambda m, t, f: str(m.assess(t.X, t.y, t.weight)),
     "suspect_labels": lambda m, t, f: numbers_in(m.suspect_labels(t.X, t.y, t.weight), 0.0, 1.0),
     "learning_curve": lambda m, t, f: curved(m, some(t, 40)),
+    "validate_forward": lambda m, t, f: judged_forward(m, some(t, 40)),
     "drift": lambda m, t, f: drifted(m, t),
     "partial_fit": lambda m, t, f: updated(m, t),
     "forget": lambda m, t, f: forgotten(m, t),
@@ -241,6 +248,7 @@ class LegalTables:
         names = self._few(pick) if self.brief else list(MODELS)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", RepeatedRowsWarning)
             refused = [self._ask(name, table, self._verbs(name, pick)) for name in names]
         return "some questions refused" if any(refused) else "all answered"
 

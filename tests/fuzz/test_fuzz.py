@@ -19,6 +19,7 @@ CORPUS = sorted(Path(__file__).with_name("corpus").iterdir())
 ROOM = 64 << 20  # bytes: reading a file of at most 100 kB should never take as much
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "count"), [("models", 150), ("csv", 60), ("arrow", 40)])
 def test_a_brief_run_finds_nothing(target, count, tmp_path):
     outcomes, findings = run(target, seed=7, count=count, keep=tmp_path / "found")
@@ -27,6 +28,7 @@ def test_a_brief_run_finds_nothing(target, count, tmp_path):
     assert len(outcomes) > 1, "all cases end alike, so that the target tries nothing"
 
 
+@pytest.mark.slow
 def test_legal_tables_fit_and_answer(tmp_path):
     """`make tables` tries larger ones, all estimators and more questions."""
     outcomes, findings = run(BRIEF, seed=7, count=150, keep=tmp_path / "found")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from suffice.automatic.columns import BinnedRows
 from suffice.automatic.member import Member
+from suffice.automatic.members.missing import MissingMember
 from suffice.automatic.stack import centred
 from suffice.testing import members
 from suffice.testing.families import Random, check_laws
@@ -60,13 +60,11 @@ def _chosen_again(case: MemberCase, rng: Random) -> None:
 
 
 def _nothing_known(case: MemberCase, rng: Random) -> None:
-    if case.says_missing or case.member.missing_tells:
+    if case.says_missing or case.member.missing_tells or case.member is MissingMember:
         return
     found, sample = case.chosen()
     rows = sample.rows
-    empty = BinnedRows(
-        np.full_like(rows.numbers, np.nan), tuple(np.full_like(own, -1) for own in rows.levels), rows.columns
-    )
+    empty = rows.hiding(np.arange(rows.columns.d))
     for member, _ in found:
         for scores in (member.scores(empty), member.left_out(replace(sample, rows=empty))):
             case.same(centred(scores), np.zeros(scores.shape), "a row without any cell")

@@ -36,6 +36,7 @@ def predicted(model: Path, data: Path, options: tuple[str, ...]) -> pd.DataFrame
     return pd.read_csv(answers, dtype={"label": str}, keep_default_na=False, sep=None, engine="python")
 
 
+@pytest.mark.slow
 def test_the_fit_says_what_it_did_in_words_of_the_table(made: Made) -> None:
     own, _, said = made
     for text in own.says:
@@ -44,6 +45,7 @@ def test_the_fit_says_what_it_did_in_words_of_the_table(made: Made) -> None:
     assert all(word not in said for word in ("dtype", "DataFrame", "ndarray", "None"))
 
 
+@pytest.mark.slow
 def test_new_rows_in_the_same_form_are_answered_as_those_that_are_meant(made: Made, tmp_path: Path) -> None:
     """A model of the clean table, written as Parquet, gives the same probabilities to its clean new rows."""
     own, model, _ = made

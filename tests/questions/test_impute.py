@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from suffice.densities import Categorical, Full, Gaussian, Product
+from suffice.densities.product import take_rows
 from suffice.joint import JointModel
 from suffice.questions.impute import fill_best, fill_drawn
 
@@ -51,35 +52,36 @@ def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -
         MEANS[:, 1] + 0.6 * (3.0 - MEANS[:, 0]),
     ]
     expected = [weight[i] @ own for i, own in zip([0, 2, 2, 3], by_class, strict=True)]
-    np.testing.assert_allclose(numbers.value[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(numbers.value, expected, rtol=1e-12)
     assert levels.row.tolist() == [1, 2]
-    assert levels.value[0].tolist() == (weight[[1, 2]] @ P).argmax(axis=1).tolist()
+    assert levels.value.tolist() == (weight[[1, 2]] @ P).argmax(axis=1).tolist()
 
 
 def test_known_classes_are_certain(model) -> None:
     known = posteriors()
     known[:3] = np.eye(2)[[1, 1, 0]]
     numbers, levels = fill_best(model, ROWS, known)
-    np.testing.assert_allclose(numbers.value[0][:3], [-1.0 + 0.6 * (0.5 - 2.0), 0.0, 1.0], rtol=1e-12)
-    assert levels.value[0].tolist() == [1, 0]
+    np.testing.assert_allclose(numbers.value[:3], [-1.0 + 0.6 * (0.5 - 2.0), 0.0, 1.0], rtol=1e-12)
+    assert levels.value.tolist() == [1, 0]
 
 
 def test_draws_are_of_the_class_and_its_conditional(model) -> None:
-    numbers, levels = fill_drawn(model, ROWS, 3000, np.random.RandomState(0))
-    weight = posteriors()
-    assert numbers.value.shape == (3000, 4)
-    assert levels.value.shape == (3000, 2)
+    rows = [take_rows(part, np.tile(np.arange(4), 3000)) for part in ROWS]
+    found, weight = fill_drawn(model, rows, np.random.RandomState(0)), posteriors()
+    numbers, levels = (cells.value.reshape(3000, -1) for cells in found)
+    assert numbers.shape == (3000, 4)
+    assert levels.shape == (3000, 2)
     center = MEANS[:, 1] + 0.6 * (0.5 - MEANS[:, 0])
 
     def cdf(x: np.ndarray) -> np.ndarray:
         return np.asarray(stats.norm(center, 0.8).cdf(np.asarray(x)[..., None]) @ weight[0])
 
-    assert stats.kstest(numbers.value[:, 0], cdf).pvalue > 1e-3
+    assert stats.kstest(numbers[:, 0], cdf).pvalue > 1e-3
     share = weight[1] @ P[:, 1]
-    assert stats.binomtest(int(levels.value[:, 0].sum()), 3000, share).pvalue > 1e-3
+    assert stats.binomtest(int(levels[:, 0].sum()), 3000, share).pvalue > 1e-3
 
 
 def test_complete_rows_have_nothing_to_fill(model) -> None:
     complete = (np.array([[0.5, 1.0]]), (np.array([1]),))
     assert all(not cells.row.size for cells in fill_best(model, complete))
-    assert all(not cells.row.size for cells in fill_drawn(model, complete, 2, np.random.RandomState(0)))
+    assert all(not cells.row.size for cells in fill_drawn(model, complete, np.random.RandomState(0)))

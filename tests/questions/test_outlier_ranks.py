@@ -44,6 +44,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("holes", [0.0, 0.15])
 def test_shares_of_small_pvalues_on_fresh_rows(name, holes):
@@ -188,6 +189,7 @@ def nearly_one(rng, n, complete):
     return np.where(half & (rng.random((n, 1)) >= complete), np.nan, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "complete"), [(200, 0.4), (60, 0.0)], ids=["compared with complete rows", "in own cells"]
 )
@@ -204,6 +206,7 @@ def test_cells_that_are_drawn_do_not_rank(n, complete):
     assert kstest(np.concatenate(found), "uniform").pvalue > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "kept", "complete"),
     [(400, 2000, 0.4), (60, 2000, 0.0), (300, 100, 0.0)],

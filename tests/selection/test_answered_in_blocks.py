@@ -18,6 +18,7 @@ def model_and_rows():
     return GenerativeClassifier().fit(X[:1500], y[:1500]), X[1500:]
 
 
+@pytest.mark.slow
 def test_blocks_make_no_difference(model_and_rows, monkeypatch):
     model, rows = model_and_rows
     whole = model.predict_proba(rows)

@@ -49,7 +49,7 @@ def test_a_hopeless_member_is_dropped_at_a_look_and_the_answer_stays(monkeypatch
     monkeypatch.setattr(gaussian, "MOST_COMPARED", OFTEN)
     few = GenerativeClassifier().fit(X, y)
     dropped = [own for own in full.members_ if own["name"] not in names(few)]
-    assert {"gaussian, raw", "gaussian, scores"} <= {own["name"] for own in dropped}
+    assert {"Gaussian", "Gaussian, normal scores"} <= {own["name"] for own in dropped}
     assert all(own["weight"] == 0.0 for own in dropped)
     assert_allclose(few.predict_proba(X), full.predict_proba(X), rtol=0, atol=1e-6)
     (note,) = {str(note) for note in few.notes_} - {str(note) for note in full.notes_}
@@ -100,6 +100,7 @@ def test_rows_of_folds_are_scored_as_by_factors_of_their_own() -> None:
             assert_allclose(found[folds.place == v], expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "bound", "holes"),
     [(gaussian, "MOST_FACTORED", 0.3), (frozen_columns, "MOST_COMPLETED", 0.03)],

@@ -65,6 +65,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_chosen_suits_new_subjects(name):
     """Single rows chose covariances of few subjects each, and lost .97 nats where naming no class loses .69."""

@@ -25,6 +25,7 @@ def lost(model, X, y):
     return -np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean()
 
 
+@pytest.mark.slow
 def test_eight_columns_of_noise_for_each_row():
     """120 × 1,000: .88 nats before rows of folds were seen as new rows are, and chance was told from temperatures."""
     X, y, _ = noise(1, 120, 1000)
@@ -33,6 +34,7 @@ def test_eight_columns_of_noise_for_each_row():
     assert lost(model, X[120:], y[120:]) < CHANCE_LOSS + ALLOWED
 
 
+@pytest.mark.slow
 def test_noise_under_unequal_weights():
     """100 × 30, weights of .5, 1 and 3: rows that say as much as 66 equal ones. The mean of these was .75 nats."""
     found = []

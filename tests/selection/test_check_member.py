@@ -11,7 +11,11 @@ from suffice.automatic.member import Member
 from suffice.automatic.members import MEMBERS
 from suffice.automatic.members.gaussian import GaussianMember
 from suffice.automatic.members.levels import LevelMember
+from suffice.automatic.members.missing import MissingMember
 from suffice.automatic.members.splines import SplineCounts, SplineMember
+from suffice.automatic.members.texts import OfTexts
+
+SAID = "call me now or never . win a prize ! see you there at ten"
 
 
 def table(n: int = 120, holes: float = 0.1, unknown: float = 0.1) -> tuple[pd.DataFrame, np.ndarray]:
@@ -24,11 +28,20 @@ def table(n: int = 120, holes: float = 0.1, unknown: float = 0.1) -> tuple[pd.Da
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.exp(X[:, 2]), "word": words}), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", [0.0, 0.1])
 @pytest.mark.parametrize("holes", [0.0, 0.1])
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
 def test_members_keep_their_laws(member: type[Member], holes: float, unknown: float) -> None:
-    check_shipped_member(member, *table(900 if member.needs_rows else 120, holes, unknown))
+    X, y = table(900 if member.needs_rows and not issubclass(member, OfTexts) else 120, holes, unknown)
+    if member is MissingMember:
+        X["a"] = X["a"].mask((y == 0) & (np.arange(len(y)) % 4 > 0))
+    if issubclass(member, OfTexts):
+        rng = np.random.default_rng(1)
+        parts = np.array(SAID.split(" "))
+        lines = [f"{' '.join(rng.choice(parts[3 * c :], 7))} {i}" for i, c in enumerate(y)]
+        X["message"] = [None if rng.random() < unknown else line for line in lines]
+    check_shipped_member(member, X, y)
 
 
 @dataclass(frozen=True)

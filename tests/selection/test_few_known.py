@@ -81,6 +81,7 @@ def test_rows_of_which_as_much_is_known_as_usual_have_the_stacks_weights() -> No
     assert_allclose(model.predict_proba(mixed)[: len(X)], model.predict_proba(X), rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wine", "cancer", "copies"])
 def test_fresh_rows_with_few_cells_lose_less_than_by_the_stacks_weights(name: str) -> None:
     """On rows that had no part in the weights; and less than the class shares, which need no cell at all."""
@@ -111,6 +112,7 @@ def test_copies_of_a_column_are_worth_as_much_as_one() -> None:
     assert gain > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_stays_noise(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -140,6 +142,7 @@ def test_nothing_known_is_the_class_shares(penguins, model) -> None:
     assert_allclose(model.predict_proba(nothing)[0], model.priors_, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_order_and_units_do_not_matter() -> None:
     X, y = load_wine(return_X_y=True)
     rows = np.vstack([hiding(X[::3], left, 0) for left in (1, 2, 4)])

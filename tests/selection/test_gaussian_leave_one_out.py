@@ -133,6 +133,7 @@ def test_repairs_of_columns_and_spheres(kind, covariance, shared, shrinkage, blo
     assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
 
 
+@pytest.mark.slow
 def test_missing_cells_under_full_covariances(holed):
     X, y = holed[0][:12, :3], holed[1][:12]
     rows, stats, codes, _, family, settings_ = block(GaussianDiscriminant(shared=True), X, y)
@@ -142,6 +143,7 @@ def test_missing_cells_under_full_covariances(holed):
     assert gap(some, expected[:4]) < 1e-9  # one row is subtracted from the statistics of all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), unbiased=st.booleans(), weighted=st.booleans())
@@ -163,6 +165,7 @@ def test_missing_cells_of_small_tables(shared, data, seed, unbiased, weighted):
     assert gap(gaussian_leave_one_out(*told), refits(*told)) < CLIMBED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_missing_cells_need_no_refits_of_ordinary_rows(shared, holed, monkeypatch):
     rows = np.flatnonzero(~np.isnan(holed[0]).all(axis=1))
@@ -245,6 +248,7 @@ def five_of_each(rng, n, k=3):
     return X * [0.01, 1.0, 100.0], y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
 def test_ordinary_rows_are_left_out_by_formula(covariance, shared, rng, monkeypatch):
     """To 1e-12 on a table of ordinary rows, with weights and, but for joint columns, missing cells; no refit."""
@@ -266,6 +270,7 @@ def test_ordinary_rows_are_left_out_by_formula(covariance, shared, rng, monkeypa
             assert gap(gaussian_leave_one_out(*told), refits(*told)) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), weighted=st.booleans())

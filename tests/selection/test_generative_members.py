@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice import GenerativeClassifier, load
 from suffice.automatic.members import MEMBERS
-from suffice.automatic.statistics import FOREST_ROWS
+from suffice.automatic.members.texts import TextRule
 from suffice.errors import SettingError
 
 SAME = 1e-9  # the same rows, summed in another order
@@ -29,7 +29,7 @@ def names(model: GenerativeClassifier) -> set[str]:
 
 @pytest.fixture(scope="module")
 def table():
-    return steps(FOREST_ROWS + 100, 0)
+    return steps(600, 0)
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ def generative(table):
     return GenerativeClassifier(members="generative").fit(*table)
 
 
-def test_only_boosted_trees_are_no_densities() -> None:
-    assert [kind.kinds for kind in MEMBERS if not kind.generative] == [(BOOSTED,)]
+def test_only_boosted_trees_and_weighed_words_are_no_densities() -> None:
+    assert [kind.kinds for kind in MEMBERS if not kind.generative] == [TextRule.kinds, (BOOSTED,)]
 
 
 def test_all_members_but_the_boosted_trees_are_there(whole, generative) -> None:

@@ -304,7 +304,7 @@ def test_rows_without_a_label_that_joined(rng, tmp_path) -> None:
     X, y = rng.normal(size=(20, 2)), np.array([0.0, 1.0] * 9 + [np.nan] * 2)
     model = GaussianDiscriminant().fit(X, y)
     model.save(tmp_path / "m.suffice")
-    for joined in (model, load(tmp_path / "m.suffice"), GaussianDiscriminant().fit(X[:18], y[:18]).merge(model)):
+    for joined in (model, load(tmp_path / "m.suffice"), GaussianDiscriminant().fit(-X[:18], y[:18]).merge(model)):
         with pytest.raises(DataError, match="without a label have joined"):
             joined.leave_one_out(X[:18], y[:18])
     model.fit(X[:18], y[:18]).leave_one_out(X[:18], y[:18])

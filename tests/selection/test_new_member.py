@@ -103,6 +103,7 @@ def test_it_keeps_the_laws() -> None:
     check_shipped_member(BinMember, *table(120))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_rows", [100, 2000])
 def test_it_is_chosen_pooled_explained_saved_and_exported(keep_rows, monkeypatch, tmp_path) -> None:
     for module in (choose, members):

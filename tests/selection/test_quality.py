@@ -128,6 +128,7 @@ def test_every_kind_is_judged_on_rows_it_had_not_seen(rng, kind) -> None:
     assert found.tells_more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_is_not_claimed_to_be_told(kind) -> None:
     """Of 12 tables of noise each, at most two may look better by over two errors: three do for one in 300 grids."""

@@ -18,6 +18,7 @@ def interactions(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] * X[:, 1] * X[:, 2] > 0).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [0.0, np.inf])
 def test_the_bits_do_not_depend_on_threads(monkeypatch, work: float) -> None:
     X, y = interactions()

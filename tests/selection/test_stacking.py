@@ -154,6 +154,7 @@ def test_shares_depend_on_no_units_and_rows_twice_are_rows_twice(rng):
     assert_allclose(prior_shares(np.repeat(losses, 2, axis=1), twice), prior_shares(losses, stands_for_two), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_columns_of_noise_are_not_believed(rng):
     """What is said of the rows, and what holds on fresh ones, is that nothing is known beyond the class shares."""
     said, held = [], []

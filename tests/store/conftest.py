@@ -16,7 +16,8 @@ class File:
         self.path = path
         with zipfile.ZipFile(path) as archive:
             self.document = json.loads(archive.read("model.json"))
-            self.members = {name: archive.read(f"{name}.npy") for name in self.document["sha256"]}
+            parts = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+            self.members = {name: archive.read(f"{name}.npy") for name in parts if not name.startswith("choice_")}
 
     def array(self, name):
         return np.load(io.BytesIO(self.members[name]))

@@ -177,6 +177,7 @@ def same(actual, expected):
         assert_array_equal(found[name], values, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_loaded_model_chooses_nothing_and_answers_to_the_bit(name, tmp_path, monkeypatch):
     make, options = TABLES[name]
@@ -187,6 +188,7 @@ def test_a_loaded_model_chooses_nothing_and_answers_to_the_bit(name, tmp_path, m
     same(answers(load(tmp_path / "m.suffice"), X, y), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed", "missing cells", "trees", "rows without a label", "directions"])
 def test_what_members_say_of_rows_left_out_is_made_again(name, tmp_path, monkeypatch):
     """Their own scores, and those by some columns, by which columns are judged."""
@@ -205,13 +207,19 @@ def test_what_members_say_of_rows_left_out_is_made_again(name, tmp_path, monkeyp
     assert_array_equal(again.worth.standard_error, model.worth.standard_error)
 
 
+@pytest.mark.slow
 def test_every_kind_of_member_is_among_those():
     assert any("independent" in own["name"] for own in fit(apart)[0].members_)
     assert any("joint model: a forest" in str(note) for note in fit(skewed)[0].notes_)
-    assert {own["name"] for own in fit(grown)[0].members_} >= {"forest", "boosted trees", "gaussians of parts, scores"}
-    assert any("joined" in own["name"] for own in fit(half_labelled)[0].members_)
+    assert {own["name"] for own in fit(grown)[0].members_} >= {
+        "forest",
+        "boosted trees",
+        "mixture per class, normal scores",
+    }
+    assert any("unlabelled" in own["name"] for own in fit(half_labelled)[0].members_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed", "weights"])
 def test_exports_and_pages_of_a_loaded_model(name, tmp_path, monkeypatch):
     make, options = TABLES[name]
@@ -239,6 +247,7 @@ def saved(tmp_path):
     return model, tmp_path / "m.suffice", X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "edit",
     [
@@ -371,6 +380,7 @@ def chooses_anew(path, model, X, choices):
     assert len(choices) == before + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["choice.json", "choice.sha256", "choice_left_out.npy", "choice_trial.npy"])
 @pytest.mark.parametrize("how", ["missing", "empty", "flipped", "longer"])
 def test_a_damaged_choice_is_none(saved, choices, part, how):
@@ -398,6 +408,7 @@ def test_bytes_that_the_archive_finds_damaged(saved, choices):
             chooses_anew(path, model, X, choices)
 
 
+@pytest.mark.slow
 def test_the_choice_of_another_model(saved, choices, tmp_path):
     model, path, X, y = saved
     GenerativeClassifier().fit(X[:-1], y[:-1]).save(tmp_path / "other.suffice")
@@ -419,6 +430,7 @@ def set_in(document, path, value):
     document[path[-1]] = value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "value"),
     [
@@ -442,6 +454,7 @@ def test_a_choice_by_other_rules(saved, choices, monkeypatch):
     chooses_anew(path, model, X, choices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -514,6 +527,7 @@ def places(value, path=()):
 WILD = [0, 1, -1, 2, 255, 1 << 31, 1e300, -1e300, 1e-300, 0.5, None, "", "x", [], {}, True]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_whatever_the_parts_of_a_choice_hold(data, tmp_path_factory):

@@ -19,6 +19,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscrimin
 KILLS = int(os.environ.get("SUFFICE_KILLS", "0")) or 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -59,6 +60,7 @@ def often_switched():
     sys.setswitchinterval(usual)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("often_switched")
 @pytest.mark.parametrize(
     "make",
@@ -204,6 +206,7 @@ print("survived", kills, "saved", saved)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", ["save", "update", "predict"])
 def test_a_killed_writer_leaves_a_whole_file(kind, tmp_path):
@@ -250,6 +253,7 @@ print(*seen)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_loading_while_another_process_saves(tmp_path):
     loads = 10 * KILLS

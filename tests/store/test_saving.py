@@ -95,6 +95,7 @@ print(done)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_update_one_model_lose_nothing(tmp_path):
     """Every process adds rows of its own class; each update that ends well is in the file at the end."""
     pa = pytest.importorskip("pyarrow")
@@ -398,6 +399,7 @@ def test_weights_too_small_or_too_large_are_refused_by_number(verb, value):
     np.testing.assert_array_equal(model.predict_log_proba(X), before)
 
 
+@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_weights_that_add_up_to_too_much_are_refused():
     with pytest.raises(DataError, match="add up to 6e"):
         NaiveBayes().fit(X, Y, sample_weight=np.full(60, 1e50))
@@ -422,6 +424,7 @@ def test_weights_at_the_bounds_give_the_model_of_their_proportions(name, scale, 
     np.testing.assert_array_equal(load(tmp_path / "m.suffice").predict_log_proba(X), far.predict_log_proba(X))
 
 
+@pytest.mark.slow
 @posix
 def test_sigterm_removes_what_is_unfinished(tmp_path):
     pytest.importorskip("pyarrow")

@@ -95,7 +95,7 @@ def test_members_of_columns_that_are_not_there(automatic):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 4}, "has format version 4; this suffice reads up to 3. Next: upgrade"),
+        ({"version": 5}, "has format version 5; this suffice reads up to 4. Next: upgrade"),
         ({"version": True}, "version True is not known"),
         ({"version": 10**30}, "upgrade"),
         ({"version": 0}, "version 0 is not known"),
@@ -220,6 +220,39 @@ def test_a_part_that_is_missing_or_another(gaussian):
     refuses(gaussian)  # with digests that fit: the array is not even listed
 
 
+@pytest.fixture
+def large(rng, tmp_path, packed):
+    X = rng.integers(0, 100, (9001, 2)).astype(float)
+    X[:, 1] += 100 * np.arange(9001)  # distinct rows
+    return packed(GaussianDiscriminant(keep_rows="all").fit(X, np.arange(9001) % 3), tmp_path / "large.suffice")
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("form", lambda own: own + np.array([1 << 45, 0, 0, 0]), "would take .* bytes, more than"),
+        ("form", lambda own: own + np.array([8, 0, 0, 0]), "parts that do not fit together"),
+        ("form", lambda own: own + np.array([1, 0, 0, 0]), "is not the one that was saved"),
+        ("form", lambda own: -own, "has no form"),
+        ("form", lambda own: own[:3], "parts that do not fit together"),
+        ("bits", lambda own: own[:-1], "parts that do not fit together"),
+        ("bits", lambda own: own | np.uint8(255), "cells of no level"),
+        ("bits", lambda own: own.astype(np.int64), "parts that do not fit together"),
+        ("levels", lambda own: own + 1.0, "is not the one that was saved"),
+        ("levels", lambda own: own * np.inf, "holds NaN or infinity"),
+        ("levels", None, "is missing"),
+    ],
+)
+def test_packed_arrays_that_do_not_fit(large, part, change, message):
+    """No more memory is taken than a model may have, whatever the parts claim, and the digest is of the cells."""
+    name = f"sample_x0.{part}"
+    own, _ = large.array(name), large.members.pop(name)
+    if change is not None:
+        with np.errstate(invalid="ignore"):
+            large.put(name, change(own))
+    refuses(large, f"'?sample_x0.*{message}", digests=False)
+
+
 def test_compressed_parts_are_refused(gaussian):
     """A stored part cannot be larger than the file; a compressed one could fill the memory."""
     for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
@@ -240,6 +273,7 @@ def test_no_memory_is_spent_on_a_bomb(gaussian):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "factor"), [("[],", 30), ("{},", 32), ("[[[[]]]],", 46), ("1e9,", 14)])
 def test_a_document_takes_a_small_multiple_of_its_size(gaussian, unit, factor):
     """Empty lists in lists take most: 56 bytes and a place in another list, for two letters each."""

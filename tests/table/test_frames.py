@@ -234,20 +234,15 @@ DAY = dt.date(2020, 1, 1)
 @pytest.mark.parametrize(
     "X",
     [
-        pandas(pd.to_datetime(["2020-01-01"])),
         pandas(pd.to_timedelta([1])),
-        pandas([DAY], object),
         pandas(pd.Categorical(pd.to_datetime(["2020-01-01"]))),
         pandas(pd.Categorical([DAY])),
-        polars([DAY]),
         polars([dt.timedelta(1)]),
         polars([dt.time(1)]),
-        arrow([DAY]),
-        arrow([1], pa.timestamp("s")),
         arrow([1], pa.time32("s")),
     ],
 )
-def test_dates_and_times_are_refused_with_advice(X):
+def test_times_durations_and_categories_of_dates_are_refused_with_advice(X):
     with pytest.raises(SchemaError, match=r"Column 'a' holds dates or times .*days since an event"):
         read_table(X).categories(0)
 

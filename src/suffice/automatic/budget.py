@@ -14,6 +14,27 @@ COLUMN_BYTES = 1 << 28  # of the scores of single columns that get a weight of t
 MOST_SCORES = 1 << 27  # by row, class and column, that settings of splines are compared by
 FEWEST_ROWS = 300  # to compare them on
 ENOUGH_ROWS = 4000  # to compare settings on, however little work more would be
+FEWEST_KEPT, KEPT_BYTES = 2000, 1 << 28  # of rows kept
+MOST_JUDGED, JUDGED_BYTES = 20_000, 1 << 25  # of rows that judge
+MANY_ROWS, JUDGES_OF_MANY = 50_000, 10_000  # from so many on fewer judge: a share of them that trees can go without
+BOOSTED_CELLS = 2e7  # cells × trees of a round that are boosted
+MOST_BOOSTED = 2**20 - 1  # rows, as kernels count them
+
+
+def rows_kept(d: int) -> int:
+    """Return how many rows of d columns are kept: as many as fit."""
+    return max(FEWEST_KEPT, KEPT_BYTES // (8 * max(d, 1)))
+
+
+def rows_judged(d: int, n: int = 0) -> int:
+    """Return how many of n rows of d columns judge members, at most, and say how columns are read."""
+    most = max(FEWEST_KEPT, min(MOST_JUDGED, JUDGED_BYTES // (8 * max(d, 1))))
+    return min(most, JUDGES_OF_MANY) if n >= MANY_ROWS else most
+
+
+def rows_boosted(d: int, k: int) -> int:
+    """Return how many rows of d columns and k classes trees are boosted on, at most."""
+    return int(min(MOST_BOOSTED, BOOSTED_CELLS / (d * (1 if k == 2 else k))))
 
 
 def counts_pairs(k: int, size: int) -> bool:

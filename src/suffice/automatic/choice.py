@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from .._arrays import Array, Codes, logsumexp, np, single_blas_thread
 from ..notes import Note
 from ..schema import Level
-from ..stats import ByClass, PatternStats
+from ..stats import ByClass, PatternStats, Reservoir
 from ..stats._checks import Stored, floats, grouped
 from ..stats.statistic import Fields, Plain
 from .choose import FLOOR
@@ -33,7 +33,7 @@ from .train import judging
 from .weighing import FewKnown, JudgedMember
 
 MOST = 1e100  # of a weight, a loss or a temperature: their products with scores stay numbers
-RULES = 3  # of choosing; other rules, or the same with other outcomes, have another number
+RULES = 4  # of choosing; other rules, or the same with other outcomes, have another number
 TRIED = 8  # rows whose answers are compared
 SAME = 1e-6  # of a probability
 MEMBER, LEFT_OUT, TRIAL = "member", "left_out", "trial"
@@ -249,9 +249,9 @@ class KeptChoice:
             _tried(automatic),
         )
 
-    def automatic(self, statistics: ByClass, pieces: MemberStats) -> StackedEnsemble:
+    def automatic(self, statistics: ByClass, pieces: MemberStats, every: Reservoir | None) -> StackedEnsemble:
         """Return the automatic classifier of these statistics; ValueError where it is not the one that was kept."""
-        sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
+        sample, pieces, categories, weight, unlabelled = judging(statistics, pieces, every)
         known = replace(pieces.known(categories, weight), unlabelled=unlabelled)
         if self.left_out.shape != (len(sample), known.k):
             raise ValueError("posteriors of other rows")

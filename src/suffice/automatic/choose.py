@@ -20,7 +20,7 @@ from ..notes import Kind, Note
 from ..progress import tell
 from .folds import dealt
 from .judge import HOPELESS, HoldoutScorer
-from .member import Again, Begun, Candidate, Member, TrainingStats
+from .member import Again, Begun, Candidate, Member, TrainingStats, title
 from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import LEAST_TEMPERATURE, PSEUDO, StackedEnsemble, mix_with_prior
 from .sample import Sample, Unlabelled
@@ -167,7 +167,7 @@ def _dropped(hopeless: Sequence[str]) -> Iterator[Note]:
     """Yield a note on members that a look at some rows showed to be hopeless, if there are any."""
     if hopeless:
         why = f"in a look at some rows they lost more than the best of the others by over {HOPELESS:g} standard errors"
-        yield Note(f"members {quoted(hopeless)} are left out unjudged", why, kind=Kind.SPARED)
+        yield Note(f"members {quoted([title(own) for own in hopeless])} are left out unjudged", why, kind=Kind.SPARED)
 
 
 class Fault(NamedTuple):
@@ -186,7 +186,8 @@ class Fault(NamedTuple):
     @property
     def note(self) -> Note:
         """What is to be said of it."""
-        what = f"left {'some of ' if self.some else ''}{quoted(self.kind.kinds)} out of the members"
+        kinds = quoted([title(kind) for kind in self.kind.kinds])
+        what = f"left {'some of ' if self.some else ''}{kinds} out of the members"
         return Note(what, self.reason, kind=Kind.LEFT_OUT)
 
 
@@ -280,7 +281,7 @@ def _best_of(candidates: Iterable[Candidate], judge: HoldoutScorer) -> Iterator[
         apart = ByOthers(judge)
         for candidate in group:
             if not best:
-                tell(f"judging {candidate.members[0].name}")
+                tell(f"judging {candidate.members[0].title}")
             few, some = candidate.judge.thinned()
             loss, temperature = few.temperature(candidate.scores[some])
             if np.isnan(loss):
@@ -371,6 +372,21 @@ def _uncertain(naive: float, lost: Array, judge: HoldoutScorer, floor: float) ->
     return (Note(what, ", ".join(notes), kind=Kind.IMPRECISE),) if notes else ()
 
 
+def _shares(members: Sequence[JudgedMember], losses: Array, judge: HoldoutScorer) -> Array:
+    """Return how far members (m,) are trusted before weights are fitted, by their losses (m, n).
+
+    Those that read values share 1. What is missing is no rival of values: p(known cells and which these are | class) is
+    a product, so such a member starts at 1, less the shares of trees, which read both.
+    """
+    apart = np.array([bool(own.member.places) for own in members])
+    trees = np.array([own.member.missing_tells for own in members])
+    share = np.ones(len(members))
+    if not apart.all():
+        share[~apart] = prior_shares(losses[~apart], judge)
+    share[apart] -= share[trees].sum()
+    return share
+
+
 def pool_members(
     members: Sequence[JudgedMember],
     columns: Sequence[Array],
@@ -389,7 +405,7 @@ def pool_members(
     scores = centred(np.stack([*(member.left_out_scores for member in members), *columns]))
     losses = np.stack([judge.losses(member.temperature * member.left_out_scores) for member in members])
     heat = np.clip([member.temperature for member in members], LEAST_TEMPERATURE, 1.0)
-    start = prior_shares(losses, judge) * heat * [judge.beyond_chance(member.loss) for member in members]
+    start = _shares(members, losses, judge) * heat * [judge.beyond_chance(member.loss) for member in members]
     start = np.concatenate([start, np.zeros(c)])
     positive = np.array([True] * m + [power == LEAST_POWER] * c)
     near = np.maximum(MEMBER_PENALTY, TEMPERED_PENALTY / heat**2)

@@ -15,13 +15,16 @@ from .._arrays import Array, Codes, NDArray, np, parallel_map
 from .._derived import Lazy
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..kernels.columns import Knots, normal_scores
+from ..leave_one_out.by_columns import showing
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
-from ..stats.counts import CodedColumns
+from ..stats.counts import CodedColumns, TextColumns
+from ..stats.rows import take_rows
 from ..stats.statistic import Fields, Plain, written_alike
+from ..stats.words import KINDS, TextReading
 from .completion import Guess
 from .knots import NONE, NumberKnots, Projection, Splines, leading
-from .table_rows import MISSING, Hidden, Index, MixedRows
+from .table_rows import MISSING, Hidden, Index, MixedRows, texts_of, without_texts
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
@@ -41,11 +44,27 @@ class BinnedRows(MixedRows):
     """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for."""
 
     columns: FrozenColumns
+    texts: TextColumns | None = None
+    _terms: dict[int, TextReading] = field(default_factory=dict, repr=False, compare=False)
     _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
     _bins: dict[int, Codes] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, index: Index) -> BinnedRows:
-        return BinnedRows(self.numbers[index], tuple(column[index] for column in self.levels), self.columns)
+        levels = tuple(column[index] for column in self.levels)
+        texts = None if self.texts is None else take_rows(self.texts, index)
+        return BinnedRows(self.numbers[index], levels, self.columns, texts)
+
+    @property
+    def shown(self) -> tuple[Codes, ...]:
+        """Where each category has a level, and each text is there: −1 where not, (n,) each."""
+        return self.levels if self.texts is None else (*self.levels[: -len(self.texts.codes)], *self.texts.codes)
+
+    def terms(self, column: int) -> TextReading:
+        """Return a column of texts by its terms."""
+        if column not in self._terms:
+            assert self.texts is not None
+            self._terms[column] = TextReading.of(self.texts.levels[column], self.texts.codes[column], KINDS)
+        return self._terms[column]
 
     def gaussian(self, version: str) -> Array:
         """Return the cells (n, p) of a version of the Gaussian block; see `FrozenColumns.gaussian`."""
@@ -66,7 +85,11 @@ class BinnedRows(MixedRows):
         numbers[:, columns[columns < width]] = np.nan
         for j in (columns[columns >= width] - width).tolist():
             levels[j] = np.full_like(levels[j], MISSING)
-        return BinnedRows(numbers, tuple(levels), self.columns)
+        texts = self.texts
+        if texts is not None:
+            shown = np.setdiff1d(np.arange(len(texts.codes)), columns - width - (len(levels) - len(texts.codes)))
+            texts = showing(texts, shown.tolist())
+        return BinnedRows(numbers, tuple(levels), self.columns, texts)
 
     def gaussian_without(self, version: str, hidden: Hidden) -> Array:
         """Return a copy of those cells in which some columns are hidden.
@@ -92,6 +115,8 @@ class BinnedRows(MixedRows):
         """Which cells say something (n, columns): those neither missing nor of an unknown level."""
         pairs = zip(self.levels, self.columns.vocabulary, strict=True)
         levels = [(own >= 0) & (own < len(words)) for own, words in pairs]
+        if self.texts is not None:
+            levels[-len(self.texts.codes) :] = [own >= 0 for own in self.texts.codes]
         return np.column_stack([~np.isnan(self.numbers), *levels])
 
 
@@ -103,7 +128,8 @@ class FrozenColumns:
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
     `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
     principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
-    filled before statistics are made. `grown` are cells and trees, or what grows them, None for few rows.
+    filled before statistics are made. `grown` are cells and trees, or what grows them, None for few rows. The last
+    `texts` categories are texts, which have no levels.
     """
 
     scores: tuple[tuple[Array, Array], ...]
@@ -117,6 +143,7 @@ class FrozenColumns:
     basis: dict[str, Array]
     guess: dict[str, Guess]
     grown: Lazy[FrozenForest] | FrozenForest | None = None
+    texts: int = 0
 
     @classmethod
     def freeze(
@@ -127,6 +154,7 @@ class FrozenColumns:
         grown: Lazy[FrozenForest] | FrozenForest | None = None,
         *,
         only_raw: bool = False,
+        texts: int = 0,
     ) -> Self:
         """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels.
 
@@ -137,19 +165,21 @@ class FrozenColumns:
             found = [NumberKnots.of(np.zeros(0), np.zeros(0), INTERVALS, BINS)] * d
         else:
             found = list(parallel_map(partial(_knots, weight=weight), numbers.T, cost=100.0 * numbers.size))
+        labels = len(coded.codes) - texts
         shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
         frozen = cls(
             tuple(own.scores for own in found),
             {m: Splines(tuple(own.splines[m] for own in found)) for m in INTERVALS},
             {b: tuple(own.cuts[b] for own in found) for b in BINS},
             tuple(tuple(known) for known in coded.levels),
-            tuple(_indicated(share, weight, column) for share, column in zip(shares, coded.codes, strict=True)),
+            (*map(partial(_indicated, weight=weight), shares[:labels], coded.codes[:labels]), *((),) * texts),
             {},
             {},
             {},
             {},
             {},
             grown,
+            texts,
         )
         rows = MixedRows(numbers, tuple(coded.codes))
         holed = np.isnan(numbers)
@@ -199,6 +229,8 @@ class FrozenColumns:
             "bases": list(self.basis),
             "guesses": list(self.guess),
         }
+        if self.texts:
+            plain["texts"] = self.texts
         if self.forest is not None:
             trees, plain["forest"] = self.forest.arrays()
             fields |= {f"forest_{name}": values for name, values in trees.items()}
@@ -221,6 +253,7 @@ class FrozenColumns:
             {str(kind): fields[f"basis_{kind}"] for kind in plain["bases"]},
             {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
             _forest_of(fields, plain),
+            len(codes_below(np.arange(plain.get("texts", 0)), len(plain["vocabulary"]) + 1, None)),
         )
         found._check()
         return found
@@ -271,7 +304,8 @@ class FrozenColumns:
 
     def read(self, numbers: Array, coded: CodedColumns) -> BinnedRows:
         """Return rows as these columns read them, categories in the frozen vocabulary."""
-        return BinnedRows(np.asarray(numbers, dtype=np.float64), levels_within(coded, self.vocabulary), self)
+        levels = levels_within(without_texts(coded, self.texts), self.vocabulary)
+        return BinnedRows(np.asarray(numbers, dtype=np.float64), levels, self, texts_of(coded, self.texts))
 
     def gaussian(self, kind: str, rows: MixedRows) -> Array:
         """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing.
@@ -393,7 +427,7 @@ def _level_weight(codes: Codes, size: int, weight: Array) -> Array:
     return np.bincount(codes[seen], weights=weight[seen], minlength=size).astype(np.float64)
 
 
-def _indicated(held: Array, weight: Array, codes: Codes) -> tuple[int, ...]:
+def _indicated(held: Array, codes: Codes, weight: Array) -> tuple[int, ...]:
     """Return the levels with an indicator: those that are not rare, but for the commonest; missing is one of them."""
     order = np.argsort(-held, kind="stable")[1:]
     missing = [MISSING] if weight[codes < 0].sum() >= LEAST_ROWS else []

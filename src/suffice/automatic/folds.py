@@ -18,7 +18,7 @@ from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.patterns import Pattern, with_rows
-from ..stats.rows import Keys, mixed
+from ..stats.rows import Keys, fingerprints, mixed
 from ..stats.subsets import digits_left
 from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
@@ -32,8 +32,14 @@ SPANNED = 1e-8  # singular value, relative to the largest, of a direction in whi
 
 
 def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
-    """Return the fold (n,) of each row: rows of a class in turn, in an order that their ranks decide."""
-    order = np.lexsort((content(rows), codes))
+    """Return the fold (n,) of each row: rows of a class in turn, in an order that their ranks decide.
+
+    One class goes on where another ended; which that is, contents decide as well, not the names of the classes.
+    """
+    own = content(rows)
+    of_class = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    np.add.at(of_class, codes, mixed(own))
+    order = np.lexsort((own, codes, of_class[codes]))
     place = np.empty(len(codes), dtype=np.int64)
     place[order] = np.arange(len(codes)) % folds
     return place
@@ -45,11 +51,16 @@ def dealt(sample: Sample, folds: int = FOLDS) -> Codes:
 
 
 def content(rows: MixedRows) -> Keys:
-    """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
+    """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order.
+
+    A column is told from others by the ranks of all rows, so that rows of the same ranks in other columns differ.
+    """
     total = np.zeros(len(rows), dtype=np.uint64)
     for column in (*rows.numbers.T, *rows.levels):
-        total += mixed(ranks_of(column))
-    return total
+        ranks = mixed(ranks_of(column))
+        total += mixed(ranks ^ ranks.sum(keepdims=True))
+    texts = rows.texts if isinstance(rows, BinnedRows) else None
+    return total if texts is None else total + fingerprints(texts)
 
 
 def ranks_of(column: Array) -> Keys:
@@ -217,7 +228,7 @@ def _are_alike(one: Sample, other: Sample) -> bool:
     if one is other:
         return True
     pairs = ((one.codes, other.codes), (one.held, other.held), *zip(one.rows.levels, other.rows.levels, strict=True))
-    same = all(np.array_equal(*pair) for pair in pairs)
+    same = all(np.array_equal(*pair) for pair in pairs) and np.array_equal(content(one.rows), content(other.rows))
     return same and np.array_equal(one.rows.numbers, other.rows.numbers, equal_nan=True)
 
 

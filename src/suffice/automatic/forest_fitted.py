@@ -9,11 +9,11 @@ from typing import Any, ClassVar, cast
 from .. import classify
 from .._arrays import Array, Codes, NDArray, np
 from .._derived import derived, shared
-from ..densities import Product, Rows
+from ..densities import Draw, Product, Rows
 from ..errors import DataError, either
 from ..estimate import Block, Family, Settings
 from ..fitted import Fitted
-from ..forest import Forest, ForestDensity, FrozenForest
+from ..forest import Forest, ForestDensity, FrozenForest, LeafArrays
 from ..leave_one_out.model import log_priors
 from ..notes import Note
 from ..schema import Level
@@ -157,6 +157,25 @@ class ForestJoint(Fitted):
         """Return the rows kept, as the forest reads them."""
         return self.recoded(self.reservoir.rows)
 
+    def bootstrap(self) -> Draw | None:
+        """Return what draws the leaves' sums, by a Bayesian bootstrap of the rows kept; None where none are kept.
+
+        Each row counts as a Gamma variable of mean 1, or of as many copies of it (Rubin 1981,
+        doi:10.1214/aos/1176345338). Trees stay as they are.
+        """
+        if self.statistics.sample is None:
+            return None
+        sample, whole = self.reservoir, forest_of(cast("MemberStats", self.statistics.blocks[0]))
+        weight, reading = sample.represented(self.statistics.weight), whole.columns.of_values(self.sampled_rows()[0])
+
+        def draw(rng: np.random.RandomState) -> ForestDensity:
+            own = weight * rng.standard_gamma(sample.copies) / sample.copies
+            own *= weight.sum() / own.sum()
+            sums = LeafArrays.summarize(reading, whole.trees, sample.codes, len(self.statistics.classes), own)
+            return Forest(whole.columns, whole.trees, sums).density()
+
+        return draw
+
 
 def together(rows: Rows) -> TableRows:
     """Return the rows of numbers and categories as those of all columns."""
@@ -170,7 +189,7 @@ def joint_forest(value: HeldFitted, stats: MemberStats) -> ForestJoint:
     """Return the value whose density is the forest of these statistics, beside those of `value`."""
     block = value.blocks[-1]
     assert isinstance(block.family, MemberFamily)
-    statistics = replace(value.statistics, blocks=(stats,))
+    statistics = replace(value.judged, blocks=(stats,))
     own = Block(JointForestFamily(block.family.numbers), block.positions)
     return ForestJoint(value.who, value.schema, (own,), statistics, value.settings, value.priors, None, value.past)
 

@@ -22,7 +22,7 @@ from ..stats.rows import Units, take_rows
 from ..table import Table
 from .statistics import MemberRows, MemberStats
 from .table_rows import TableRows
-from .train import rows_of_sample
+from .train import rows_of_sample, table_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,10 @@ class Silent(Density):
 
 @dataclass(frozen=True)
 class MemberFamily(Family):
-    """All columns, as the members of the automatic classifier need them; the numbers come first."""
+    """All columns, as the members of the automatic classifier need them; numbers come first, so many `texts` last."""
 
     numbers: int
+    texts: int = 0
     name: ClassVar[str] = "members"
     held: ClassVar[type[MemberRows]] = MemberRows  # how rows are held until they are too many
 
@@ -51,7 +52,7 @@ class MemberFamily(Family):
         coded = CodedColumns((), ())
         if labels:
             coded = FAMILIES["categorical"].encode(table, labels)
-        return TableRows(numbers, coded)
+        return TableRows(numbers, coded, self.texts)
 
     def recode(self, rows: TableRows, stats: object) -> TableRows:
         """Return the rows as they are: columns are frozen when a model is chosen."""
@@ -59,8 +60,8 @@ class MemberFamily(Family):
 
     def zero(self, k: int, columns: int) -> MemberRows:
         none = CodedColumns(((),) * (columns - self.numbers), (np.zeros(0, dtype=np.int64),) * (columns - self.numbers))
-        empty = np.zeros(0)
-        return self.held(TableRows(np.zeros((0, self.numbers)), none), np.zeros(0, dtype=np.int64), empty, empty, k)
+        empty, rows = np.zeros(0), TableRows(np.zeros((0, self.numbers)), none, self.texts)
+        return self.held(rows, np.zeros(0, dtype=np.int64), empty, empty, k)
 
     def summarize(self, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
         """Return the rows of a batch, held as they are until a model settles them."""
@@ -78,12 +79,29 @@ class HeldFitted(Fitted):
     freezes_columns = True
 
     def with_statistics(self, statistics: ByClass, *, late: bool = False, **changed: Any) -> Self:
-        """Return the value of other statistics, the rows made statistics where they are many."""
-        held = held_by(statistics)
+        """Return the value of other statistics, the rows made statistics where they are more than are kept.
+
+        While all are kept, the last block are those of the sample, in the same memory.
+        """
+        held, sample = held_by(statistics), statistics.sample
         self.check_memory(held, statistics)
-        distinct = held.distinct(self.settings.keep_rows, late)
-        statistics = replace(statistics, blocks=(*statistics.blocks[:-1], distinct))
+        if isinstance(held, MemberRows) and sample is not None and sample.is_whole:
+            rows = table_rows(sample.rows)
+            held = self.held_as(rows, sample.codes, sample.copies, sample.weight, len(statistics.classes))
+        else:
+            held = held.distinct(self.most_read, late)
+        statistics = replace(statistics, blocks=(*statistics.blocks[:-1], held))
         return super().with_statistics(statistics, **changed)
+
+    @property
+    def most_read(self) -> int:
+        """By how many rows, at most, columns are read."""
+        return self.settings.keep_rows
+
+    @property
+    def judged(self) -> ByClass:
+        """The statistics with no other rows than those by which the model judges itself."""
+        return replace(self.statistics, sample=self.judges)
 
     def check_memory(self, held: MemberRows | MemberStats, statistics: ByClass) -> None:
         """Raise DataError, before it is paid for, if what is made of the rows does not fit into memory."""
@@ -102,7 +120,7 @@ class HeldFitted(Fitted):
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
-        return [*super().sampled_rows(), rows_of_sample(self.statistics, self.held_as).rows]
+        return [*super().sampled_rows(), rows_of_sample(self.judged, self.held_as).rows]
 
     def left_out_groups(
         self, rows: Rows, codes: Codes, weight: Array | None, group: Codes, place: Codes | None = None
@@ -138,13 +156,13 @@ class HeldFitted(Fitted):
     @shared
     def frozen_statistics(self) -> MemberStats:
         """The statistics in frozen columns; of rows held as they are, in columns that these rows freeze for now."""
-        block = held_by(self.statistics).distinct(self.settings.keep_rows)
+        block = held_by(self.statistics).distinct(self.most_read, late=True)
         self.check_memory(block, self.statistics)
         if isinstance(block, MemberStats):
             return block
-        unit = row_unit(self.statistics, block)
+        unit = row_unit(self.judged, block)
         weight = block.weight * unit
-        units = units_of(self.statistics, block)
+        units = units_of(self.judged, block)
         columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True, units=units)
         return block.frozen(columns, late=True)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
-from ..densities import Full, Gaussian, Spherical
+from ..densities import Draw, Full, Gaussian, MultivariateT, Spherical
+from ..em.augment import augmented, can_augment
 from ..em.cell_passes import fill
 from ..estimate import FAMILIES, Family, Settings
 from ..estimate.families import GaussianFamily
-from ..estimate.predictive import complete_under
+from ..estimate.predictive import complete_under, draw
+from ..estimate.priors import NormalInverseWishart
 from ..forest import levels_within
 from ..leave_one_out.generalized_eigen import LeftOut
 from ..leave_one_out.wishart import WishartClasses
@@ -31,6 +34,7 @@ MOST_HOLED, LEAST_ROWS = 300, 80  # that do then, as each takes factors of its o
 MOST_WORK = 10_000_000  # their number × d³
 MOST_UNLABELLED = 2000  # that are kept: more say little more, and each is read by every step of EM
 NEGLIGIBLE = 1e-6  # of a row in a class
+ENOUGH = 2  # rows for each column, from which on covariances are drawn without a sphere
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,26 @@ class ShrunkGaussianFamily(Family):
             return Gaussian(done.mean, Spherical(np.ones(1), 0), ()), []
         covariance = member.posterior_mean(self.strength, self.sphere) * scale[:, None] * scale
         return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), []
+
+    def posterior(self, stats: PatternStats, settings: Settings) -> Draw | None:
+        """Return what draws means and covariances from their posterior under a prior of this strength.
+
+        Of more rows than twice the columns no share of the prior is a sphere. Its pull makes rows likelier and
+        regressions smaller: slopes of 40 rows came out at .8 of what they were, and their intervals covered .86.
+        """
+        done = complete_tied(stats)
+        if not len(_standardised(done)[0]):
+            return None
+        return (
+            augmented(stats, done, self._complete_posterior) if can_augment(stats) else self._complete_posterior(done)
+        )
+
+    def _complete_posterior(self, stats: GaussianStats) -> Draw:
+        used, scale, member = _standardised(stats)
+        one = member.density(self.strength, 0.0 if member.freedom > ENOUGH * len(used) else self.sphere)
+        covariance = Full.factor(one.scale.dense() * scale[:, None] * scale)
+        told = MultivariateT(stats.mean, covariance, tuple(used.tolist()), one.df, one.inflation)
+        return partial(draw, told, stats.column_weight(), NormalInverseWishart(), np.isinf(self.strength))
 
 
 def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartClasses]:

@@ -15,7 +15,7 @@ from ..stats.by_class import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
 from ..stats.rows import deal_groups
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
-from .held import HeldFitted, row_unit, units_of
+from .held import HeldFitted, MemberFamily, row_unit, units_of
 from .members.forest import LeafSums
 from .statistics import MemberRows, MemberStats
 
@@ -29,7 +29,9 @@ CLEAR = 5.0  # standard errors, beyond which no further fold is asked
 
 def may_be_forest(value: HeldFitted) -> bool:
     """Return whether a forest is known, or can be grown, that could be the joint model."""
-    held = value.statistics.blocks[-1]
+    held, members = value.statistics.blocks[-1], value.blocks[-1].family
+    if isinstance(members, MemberFamily) and members.texts:  # whose leaves have no densities of texts
+        return False
     if isinstance(held, MemberStats):
         part = held.learned.get(LeafSums.name)
         return isinstance(part, LeafSums) and part.sums is not None and not value.holds_no_rows
@@ -44,6 +46,8 @@ def forest_beside(value: HeldFitted) -> ForestJoint:
     if isinstance(held, MemberStats):
         return joint_forest(value, held)
     assert isinstance(held, MemberRows)
+    if len(held.codes) > value.most_read:  # a forest of some of the rows, in whose leaves all are counted
+        return joint_forest(value, value.frozen_statistics)
     weight, table = held.weight * row_unit(value.statistics, held), held.rows
     units = units_of(value.statistics, held)
     frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False, units=units)

@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, sparse
 from ..attribution.explain import Explanation
 from ..densities import MultivariateT
 from ..export.lower import Lowering, normal
 from ..export.program import Bin, Indicator, Interpolated, Normal, Projected, Scaled, Term, TreeSums
 from ..forest import ForestColumns, TreeScores
 from ..notes import Note
+from ..schema import Name
 from ..stats import Statistic
 from ..stats._checks import amounts
 from ..stats.counts import ClassWeights
 from ..stats.statistic import Fields
-from .columns import RAW, BinnedRows, FrozenColumns, end_slopes
+from ..stats.words import TextReading
+from .columns import RAW, SCORES, BinnedRows, FrozenColumns, end_slopes
 from .judge import HoldoutScorer
 from .sample import Sample, SomeRows, Unlabelled
 from .stack import centred
@@ -39,6 +41,7 @@ class Inputs:
 
     def __init__(self, job: Lowering, columns: FrozenColumns, positions: Sequence[int]) -> None:
         self._job, self.columns = job, columns
+        self.texts = [job.schema.names[p] for p in positions[len(positions) - columns.texts :]]
         d = len(columns.scores)
         self.numbers = [job.number(p) for p in positions[:d]]
         self._categories = positions[d:]
@@ -76,6 +79,13 @@ class Inputs:
             sizes.append(len(cuts) + 1)
         sizes += [len(known) for known in self.columns.vocabulary]
         return (*codes, *self.codes), tuple(sizes)
+
+    def missing(self, place: int) -> int:
+        """Return the reading that is 1 where the cell of a column, by its number among all, is missing, and else 0."""
+        d = len(self.numbers)
+        none = np.zeros(0)
+        code = self._job.code(Bin(self.numbers[place], none), ("known", place)) if place < d else self.codes[place - d]
+        return self._job.reading(Indicator(code, MISSING, False), ("missing", place))
 
     def trees(self, scores: TreeScores, columns: ForestColumns) -> TreeSums:
         """Return the term of sums over leaves, of trees over these columns; it reads those that some tree looks at."""
@@ -214,7 +224,8 @@ Again = Callable[[SomeRows, Hidden], Array]
 class TrainingStats:
     """What members are made of: statistics of all rows in frozen columns, counts of categories, and class weights (k,).
 
-    `categories` (k, levels) are counts in the vocabulary of the frozen columns. `unlabelled` are rows without a label,
+    `categories` (k, levels) are counts in the vocabulary of the frozen columns, `seen` (k, d) the weights of cells that
+    are not missing, numbers first. `unlabelled` are rows without a label,
     None for none; nothing else counts them.
     """
 
@@ -222,6 +233,7 @@ class TrainingStats:
     learned: Mapping[str, Part]
     categories: tuple[Array, ...]
     weight: Array
+    seen: Array
     unlabelled: Unlabelled | None = None
 
     @property
@@ -263,10 +275,31 @@ class Chosen(NamedTuple):
 Begun = Callable[[HoldoutScorer], Iterator[Candidate]]
 
 
+# Members as people read them; files keep the names of earlier versions.
+TITLES = {
+    "gaussian": "Gaussian",
+    "tied gaussian": "Gaussian, shared covariance",
+    "independent gaussian": "independent Gaussians",
+    "joined gaussian": "Gaussian with unlabelled rows",
+    "gaussians of parts": "mixture per class",
+    "hats": "linear splines",
+    "one-dependence": "averaged one-dependence",
+    "words": "multinomial words",
+    "words that occur": "Bernoulli words",
+    "weighed words": "weighted words",
+}
+
+
+def title(name: str) -> str:
+    """Return the name of a member, or of a kind of members, as people read it."""
+    kind, _, version = name.partition(", ")
+    return TITLES.get(kind, kind) + (", normal scores" if version == SCORES else "")
+
+
 class Member(ABC):
     """A density by class at one setting. Scores are in nats, up to a number for each row."""
 
-    kinds: ClassVar[tuple[str, ...]]  # what members of this class are called, in `members_` and in files
+    kinds: ClassVar[tuple[str, ...]]  # what members of this class are called in files; see `title`
     statistic: ClassVar[type[Part] | None] = None
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {}  # those a file may hold
     needs_rows: ClassVar[bool] = False  # it is made of the rows of the sample, and has no place in a released model
@@ -276,11 +309,18 @@ class Member(ABC):
     missing_tells: ClassVar[bool] = False  # that a cell is missing may speak for a class
     asks_trees: ClassVar[bool] = False  # those of the frozen columns, which may be grown by then
     asks_best: ClassVar[bool] = False  # its candidates ask the judge for the best of the members before
+    reads_texts: ClassVar[bool] = False  # it has `of_units`, what words and pairs of words say
     folds_rows: ClassVar[bool] = False  # its candidates are judged by folds, of whole groups where there are any
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
 
     name: str
+    places: tuple[int, ...] = ()  # of columns, among all, of which it reads whether a cell is missing
     rival: str = ""  # a member that this one takes the place of where it loses less, and is left out beside otherwise
+
+    @property
+    def title(self) -> str:
+        """Its name as people read it."""
+        return title(self.name)
 
     # --- choosing one ------------------------------------------------------------------------------------------------
 
@@ -331,6 +371,10 @@ class Member(ABC):
     def setting(self) -> dict[str, float]:
         """What was chosen, by name."""
 
+    def notes(self, names: Sequence[Name]) -> tuple[Note, ...]:
+        """Return what is to be said of it where it has weight; `names` are those of all columns, numbers first."""
+        return ()
+
     # --- answering ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -355,6 +399,10 @@ class Member(ABC):
     @abstractmethod
     def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return what each column adds, centred over classes (n, d, k), numbers first, and its variance."""
+
+    def of_units(self, read: TextReading, column: int) -> tuple[sparse.csr_array, Array]:
+        """Return of texts (t,) how often each has a word or pair of words (t, u), and what one of these says (u, k)."""
+        raise NotImplementedError
 
     # --- single columns, where the density adds them up ---------------------------------------------------------------
 

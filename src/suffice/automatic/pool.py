@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within
+from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within, sparse
 from .._derived import derived
+from ..attribution.words import Words
 from ..export import program
 from ..export.lower import Lowering
 from ..notes import Note
@@ -15,6 +16,7 @@ from .columns import BinnedRows, FrozenColumns
 from .member import Inputs, Member
 from .sample import Sample
 from .stack import Stack, centred, priors_without, summed
+from .table_rows import TableRows
 from .weighing import FewKnown, JudgedMember, usually_known, weigh_few_known
 
 LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
@@ -179,6 +181,22 @@ class StackedEnsemble:
         by_kind = {own.member.column_kind: own.member for own in self.members if own.member.width}
         return [(member, [j for own, j in self.columns if own == kind]) for kind, member in by_kind.items()]
 
+    def words(self, rows: TableRows) -> list[Words]:
+        """Return what the words of each column of texts add, each member's times its weight."""
+        read = self.frozen.read(rows.numbers, rows.coded)
+        return [self._words(read, j) for j in range(self.frozen.texts)]
+
+    def _words(self, rows: BinnedRows, column: int) -> Words:
+        read, parts = rows.terms(column), []
+        weights, _ = self.weights_of(rows.known.sum(axis=1))
+        for own, weight in zip(self.members, weights, strict=False):
+            if own.member.reads_texts and np.any(weight):
+                times, nats = own.member.of_units(read, column)
+                of_rows = sparse.vstack([times, sparse.csr_array((1, times.shape[1]))], format="csr")[read.number]
+                each = np.broadcast_to(np.asarray(weight).reshape(-1), len(rows))
+                parts.append((sparse.csr_array(sparse.diags_array(each) @ of_rows), nats))
+        return Words(len(rows), read.terms.unit_names, parts)
+
     def lower(self, job: Lowering, positions: Sequence[int], log_prior: Array | None = None) -> program.Stack:
         """Enter the members' terms into a program, each with its weight in the pool, and return the pool.
 
@@ -252,23 +270,24 @@ def contributions(
     n, k = len(rows), len(log_prior)
     orders = orders or max(8, min(64, MOST_STEPS // max(d, 1)))
     total, variance = np.zeros((n, d, k)), np.zeros((n, d, k))
+    told = rows.known.copy()  # cells that may contribute; of all columns but a few, the known ones
     weights, _ = automatic.weights_of(rows.known.sum(axis=1))
     for member, weight in zip(automatic.members, weights, strict=False):
         if np.any(weight):
             score, spread = member.member.explain(rows, orders, errors)
+            told[:, list(member.member.places)] = True
             total += weight[..., None] * score
             variance += weight[..., None] ** 2 * spread
     single = zip(automatic.single_places(rows), automatic.single_columns(rows), strict=True)
     for (place, part), weight in zip(single, weights[len(automatic.members) :], strict=True):
         total[:, place] += weight * centred(part)
-    known = rows.known
-    total[~known] = 0.0
+    total[~told] = 0.0
     goal = centred(log_posterior) - (log_prior - log_prior.mean())
     rest = goal - total.sum(axis=1)
     size = np.abs(total).sum(axis=2)
     whole = size.sum(axis=1, keepdims=True)
-    alike = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
-    told = whole > ROUNDING
-    share = np.where(told, size / np.where(told, whole, 1.0), alike)
+    alike = told / np.maximum(told.sum(axis=1, keepdims=True), 1)
+    some = whole > ROUNDING
+    share = np.where(some, size / np.where(some, whole, 1.0), alike)
     total += share[:, :, None] * rest[:, None, :]
     return total, np.sqrt(variance) if errors else None

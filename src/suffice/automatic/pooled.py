@@ -5,21 +5,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Self, cast
 
 from .._arrays import Array, Codes, np
 from .._derived import has_made, shared, shared_with
 from ..densities import Product, Rows
 from ..disclosure import Given, MinCount, release_categories
-from ..errors import DataError
+from ..errors import DataError, either, quoted
 from ..estimate import Block, Dirichlet
-from ..estimate.families import GaussianFamily
+from ..estimate.families import GaussianFamily, text_positions
 from ..fitted import Fitted
 from ..notes import Note
 from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir, Statistic
 from ..stats.by_class import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import AuxArrays
+from .budget import rows_boosted, rows_judged
 from .by_columns import PoolByColumns, PoolShown
 from .choice import Choice, KeptChoice
 from .columns import BinnedRows
@@ -75,6 +77,23 @@ class PooledFitted(HeldFitted):
     def check_memory(self, held: MemberRows | MemberStats, statistics: ByClass) -> None:
         """Raise DataError if the members or the choice between them do not fit into memory."""
         check_memory(held, statistics)
+
+    @property
+    def most_read(self) -> int:
+        """By how many rows, at most, columns are read, and no more of few judge."""
+        return min(self.settings.keep_rows, rows_judged(len(self.schema)))
+
+    @shared
+    def judges(self) -> Reservoir | None:
+        """The rows kept by which members are judged: of many a sample, those of the smallest hashes."""
+        sample = self.statistics.sample
+        return None if sample is None else sample.bounded(rows_judged(len(self.schema), len(sample.codes)))
+
+    @property
+    def rows_learned(self) -> Reservoir | None:
+        """The rows kept that trees are boosted on."""
+        sample, k = self.statistics.sample, len(self.statistics.classes)
+        return None if sample is None else sample.bounded(rows_boosted(len(self.schema), k))
 
     @property
     def _chosen_before(self) -> Choice:
@@ -168,7 +187,7 @@ class PooledFitted(HeldFitted):
         if self.holds_no_rows:
             return self._chosen_before.joint_model(self.frozen_statistics)
         kept = None if self._kept is None else self._kept.choice.joint
-        return joint_by_rows(self.statistics, self._joint_statistics, kept)
+        return joint_by_rows(self.judged, self._joint_statistics, kept)
 
     @property
     def _joint_statistics(self) -> MemberStats:
@@ -176,14 +195,14 @@ class PooledFitted(HeldFitted):
         block = held_by(self.statistics)
         if self.by_forest is None or isinstance(block, MemberStats):
             return self.frozen_statistics
-        held = block.distinct(self.settings.keep_rows)
+        held = block.distinct(self.most_read)
         return held if isinstance(held, MemberStats) else held.gaussians()
 
     @property
     def joint_gaussians(self) -> tuple[Fitted, tuple[Note, ...]]:
         """Gaussians and categories over all columns, and what was chosen for them; they may not be the joint model."""
         blocks, kinds, notes = self._joint_parts
-        statistics = replace(self.statistics, blocks=kinds)
+        statistics = replace(self.judged, blocks=kinds)
         return Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past), notes
 
     @property
@@ -231,8 +250,10 @@ class PooledFitted(HeldFitted):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was repaired or chosen, of the joint model and of the members."""
-        few = few_to_judge(self.statistics)
-        return (*super().notes, *self.pool.notes, *(() if few is None else (few,)))
+        few, names = few_to_judge(self.judged), [self.schema.names[p] for p in self.blocks[-1].positions]
+        used = zip(self.pool.members, self.pool.stack.weight, strict=False)
+        own = chain.from_iterable(each.member.notes(names) for each, weight in used if weight)
+        return (*super().notes, *self.pool.notes, *own, *(() if few is None else (few,)))
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
@@ -275,7 +296,7 @@ class PooledFitted(HeldFitted):
         """The leave-one-out log posteriors (m, k) of the rows kept; DataError where they say too little."""
         if self.holds_no_rows:
             raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
-        check_judges(self.statistics)
+        check_judges(self.judged)
         pool, sample = self.pool, self.reservoir
         log_prior = self._priors_without(sample.codes, sample.row_weight())
         if log_prior is None:
@@ -287,7 +308,7 @@ class PooledFitted(HeldFitted):
 
         `as_new`: by the members weighed as they are for new rows, and not anew for these columns.
         """
-        check_judges(self.statistics)
+        check_judges(self.judged)
         sample = self.reservoir.part(index)
         log_prior = self._priors_without(sample.codes, sample.row_weight())
         if as_new:
@@ -298,8 +319,8 @@ class PooledFitted(HeldFitted):
     @property
     def loss(self) -> float:
         """The mean leave-one-out log-loss on the rows kept, in nats; DataError where they say too little."""
-        check_judges(self.statistics)
-        sample = self.statistics.sample
+        check_judges(self.judged)
+        sample = self.judges
         if self.priors is None or sample is None:
             return self.pool.loss
         lost = -self.left_out_rows[np.arange(len(sample.codes)), sample.codes]
@@ -309,7 +330,7 @@ class PooledFitted(HeldFitted):
     @property
     def loss_error(self) -> float:
         """Its standard error in nats; not a number where a file written before it was known holds no rows to say it."""
-        check_judges(self.statistics)
+        check_judges(self.judged)
         if self.priors is None or self.holds_no_rows:
             return np.nan if self.pool.loss_error is None else self.pool.loss_error
         sample = self.reservoir
@@ -353,6 +374,13 @@ class PooledFitted(HeldFitted):
     def release_whole(self, limit: MinCount, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
         """Return the released value and what was given up; see `automatic.release`."""
         statistics, given = self.statistics, Given()
+        texts = [self.schema.names[p] for p in text_positions(self.blocks)]
+        if texts:
+            raise DataError(
+                f"An automatic classifier of texts ({quoted(texts)}) is not released: what it says of words is made of "
+                f"rows. Next: release {either('NaiveBayes', '--model nb')}, whose counts of words can be, or leave "
+                "these columns out."
+            )
         if self.holds_no_rows:
             raise DataError(
                 "An automatic classifier is released from rows, and this one holds none. Next: release the model that "
@@ -375,8 +403,8 @@ class PooledFitted(HeldFitted):
         columns = None if like is None else like.frozen_statistics.columns
         stats, exact = released_members(rows, levels, weight, least, given, columns)
         if like is None:
-            pool = train(statistics, exact, parts=False)
-            joint = joint_by_rows(statistics, exact) if shift else None
+            pool = train(self.judged, exact, parts=False)
+            joint = joint_by_rows(self.judged, exact) if shift else None
             unit = self.reservoir.rows_per_weight
             choice = Choice.of(pool, statistics.classes, None if joint is None else joint[0], unit)
         else:
@@ -398,5 +426,5 @@ def pool_of(value: PooledFitted) -> StackedEnsemble:
         return value._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
     if value._kept is not None:
         with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
-            return value._kept.automatic(statistics, pieces)
-    return train(statistics, pieces, wanted=value.settings.members)
+            return value._kept.automatic(value.judged, pieces, value.rows_learned)
+    return train(value.judged, pieces, wanted=value.settings.members, every=value.rows_learned)

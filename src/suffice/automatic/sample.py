@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
+from .._derived import Lazy
 from ..forest.columns import Cells
-from ..stats.rows import Units
+from ..stats.rows import Units, fingerprints
 from .columns import BinnedRows
 from .table_rows import MISSING, Hidden, Index
 
@@ -28,7 +29,8 @@ class Sample:
     A row may stand for several equal ones: `removed` and `single` are those of one copy, `held` is the weight that all
     of them have in the statistics. `units` says what leaves together, and `unseen` (n, categories) which levels too few
     rows show but those that leave with the row; both are None where that is not known. Where rows are of groups,
-    `place` (n,) is the fold of each and `folds` what judges them (`train.GroupFolds`), else None.
+    `place` (n,) is the fold of each and `folds` what judges them (`train.GroupFolds`), else None. `beside` makes all
+    rows kept where they are more than these, and which of them these are.
     """
 
     rows: BinnedRows
@@ -41,6 +43,7 @@ class Sample:
     unseen: NDArray[np.bool_] | None = None
     place: Codes | None = None
     folds: Any = None
+    beside: Lazy[tuple[Sample, Codes]] | None = None
 
     @classmethod
     def of_kept(
@@ -58,8 +61,16 @@ class Sample:
         np.add.at(total, (group, self.codes), self.held)
         return total[group]
 
-    def unseen_among(self, others: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-        """Return which cells (n, categories) are of levels that too few of some rows show; None for none."""
+    @property
+    def every(self) -> tuple[Sample, Codes]:
+        """All rows that rules learn from, and which of them are these, in order."""
+        return (self, np.arange(len(self))) if self.beside is None else self.beside()
+
+    def unseen_among(self, others: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+        """Return which cells (n, categories) are of levels that too few of some rows show; None for none.
+
+        For None instead of others, of all rows but those that leave with the row itself.
+        """
         if self.units is None:
             return None
         return self.units.unseen(self.rows.levels, [len(own) for own in self.rows.columns.vocabulary], others)
@@ -90,7 +101,8 @@ class Sample:
     def contents(self) -> list[tuple[bytes, ...]]:
         """Return the contents of the rows with their classes, by which learned ones are found again."""
         numbers = np.ascontiguousarray(np.nan_to_num(self.rows.numbers, nan=np.inf) + 0.0)
-        whole = np.column_stack([*self.rows.levels, self.codes]).astype(np.int64)
+        texts = [] if self.rows.texts is None else [fingerprints(self.rows.texts).view(np.int64)]
+        whole = np.column_stack([*self.rows.levels, *texts, self.codes]).astype(np.int64)
         return [(cells.tobytes(), levels.tobytes()) for cells, levels in zip(numbers, whole, strict=True)]
 
 

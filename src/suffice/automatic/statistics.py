@@ -25,7 +25,7 @@ from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
 from ..stats.counts import DUST, CodedColumns, less
 from ..stats.reservoir import rows_per_weight
-from ..stats.rows import Units, compact, concat_rows, rows_from_arrays, rows_to_arrays
+from ..stats.rows import Units, compact, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
 from .budget import most_weighted
@@ -33,7 +33,7 @@ from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
 from .member import Counts, Part, TrainingStats
 from .members import PARTS
 from .members.gaussian import GaussianPart
-from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct
+from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct, without_texts
 
 P = TypeVar("P", bound=Part)
 
@@ -41,7 +41,7 @@ TOGETHER = 1 << 15  # rows whose statistics are made at a time at most, all of t
 MANY = 8 * TOGETHER  # rows, of which trees' parts are made one after the other
 ALL = slice(None)
 Columns = FrozenColumns | FrozenForest  # what a sample of rows freezes: how rows are read from then on
-FOREST_ROWS = 1200  # from which on trees are grown
+FOREST_ROWS = 60  # from which on trees are grown
 COPIES = 4  # of the scores of all members while their weights are found
 SETTINGS = 70  # scores (n, k) that are there at once while settings of several members are compared
 WORKSPACE = 24 << 20  # bytes, while rows are left out of the weights and trees are grown
@@ -79,12 +79,11 @@ class MemberRows(Statistic):
         grown when they are first asked for. `units` say which rows leave together.
         """
         forest: Lazy[FrozenForest] | FrozenForest | None = None
+        coded = without_texts(rows.coded, rows.texts)
         if weight.sum() >= FOREST_ROWS:
-            grow = partial(
-                FrozenForest.freeze, rows.numbers, rows.coded, codes, k, weight, density=for_good, units=units
-            )
+            grow = partial(FrozenForest.freeze, rows.numbers, coded, codes, k, weight, density=for_good, units=units)
             forest = Lazy(grow) if late else grow()
-        return FrozenColumns.freeze(rows.numbers, rows.coded, weight, forest)
+        return FrozenColumns.freeze(rows.numbers, coded, weight, forest, texts=rows.texts)
 
     @classmethod
     def statistics(cls) -> type[MemberStats]:
@@ -109,7 +108,7 @@ class MemberRows(Statistic):
 
     def _condensed(self, bound: int, late: bool) -> MemberStats:
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
-        some, weight, _ = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
+        some, weight = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
         weight = weight * rows_per_weight(self.weight, self.copies)
         columns = self.freeze(self.rows[some], self.codes[some], self.k, weight, for_good=True, late=late)
         return self.frozen(columns, late)
@@ -154,7 +153,8 @@ class MemberRows(Statistic):
     def gaussians(self) -> MemberStats:
         """Return the statistics of Gaussians of the columns as they are alone, which these rows freeze."""
         weight = self.weight * rows_per_weight(self.weight, self.copies)
-        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, only_raw=True)
+        coded = without_texts(self.rows.coded, self.rows.texts)
+        columns = FrozenColumns.freeze(self.rows.numbers, coded, weight, only_raw=True, texts=self.rows.texts)
         reading = columns.read(self.rows.numbers, self.rows.coded)
         part = GaussianPart.summarize(reading, self.codes, self.k, self.weight)
         return replace(MemberStats.of(columns, self.column_weight(), part), sampled=self.sampled)
@@ -166,11 +166,8 @@ class MemberRows(Statistic):
     def merge(self, other: MemberRows | MemberStats) -> MemberRows | MemberStats:
         if isinstance(other, MemberStats):
             return other.merge(self)
-        rows = TableRows(
-            np.concatenate([self.rows.numbers, other.rows.numbers]), concat_rows(self.rows.coded, other.rows.coded)
-        )
         return type(self)(
-            rows,
+            self.rows.with_rows(other.rows),
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.copies, other.copies]),
             np.concatenate([self.weight, other.weight]),
@@ -180,9 +177,12 @@ class MemberRows(Statistic):
     def subtract(self, other: MemberRows) -> Self:
         """Return the rows left without others; NotLearnedError for rows that are not here."""
         mine, theirs = self._united(), other._united()
-        place = {key: i for i, key in enumerate(zip(hashes_of(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
+        own, others = hashes_of(mine.rows), hashes_of(theirs.rows)
+        asked = np.flatnonzero(np.isin(own, others, kind="sort"))  # few of many
+        keys = zip(own[asked].tolist(), mine.codes[asked].tolist(), strict=True)
+        place = dict(zip(keys, asked.tolist(), strict=True))
         copies, weight = mine.copies.copy(), mine.weight.copy()
-        keys = zip(hashes_of(theirs.rows).tolist(), theirs.codes.tolist(), strict=True)
+        keys = zip(others.tolist(), theirs.codes.tolist(), strict=True)
         for key, count, amount in zip(keys, theirs.copies, theirs.weight, strict=True):
             i = place.get(key)
             if i is None or amount > weight[i] * (1.0 + DUST):
@@ -205,7 +205,8 @@ class MemberRows(Statistic):
 
     def level_weights(self) -> dict[int, dict[Level, float]]:
         found, numbers = {}, self.rows.numbers.shape[1]
-        for j, (levels, codes) in enumerate(zip(self.rows.coded.levels, self.rows.coded.codes, strict=True)):
+        categories = len(self.rows.coded.codes) - self.rows.texts
+        for j, (levels, codes) in enumerate([*zip(*self.rows.coded, strict=True)][:categories]):
             held = np.bincount(codes[codes >= 0], weights=self.weight[codes >= 0], minlength=len(levels))
             found[numbers + j] = dict(zip(levels, held.tolist(), strict=True))
         return found
@@ -218,7 +219,8 @@ class MemberRows(Statistic):
     def arrays(self) -> tuple[Fields, Plain]:
         cells, levels = rows_to_arrays((self.rows.numbers, self.rows.coded))
         own = {"codes": self.codes.astype(np.int64), "copies": self.copies, "weight": self.weight}
-        return own | cells, {"levels": levels, "k": self.k}
+        texts = {"texts": self.rows.texts} if self.rows.texts else {}
+        return own | cells, {"levels": levels, "k": self.k, **texts}
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
@@ -228,12 +230,15 @@ class MemberRows(Statistic):
         right = isinstance(coded, CodedColumns) and isinstance(numbers, np.ndarray)
         if not right or (amounts(weight, m) <= 0).any() or (copies < 1).any():
             raise ValueError("rows of the members")
-        return cls(TableRows(numbers, coded), codes, copies, weight, k)
+        texts = plain.get("texts", 0)
+        if type(texts) is not int or not 0 <= texts <= len(coded.codes):
+            raise ValueError("texts of the members")
+        return cls(TableRows(numbers, coded, texts), codes, copies, weight, k)
 
     def taken(self, index: Codes) -> Self:
         rows = self.rows[index]
         return type(self)(
-            TableRows(rows.numbers, compact(rows.coded)),
+            replace(rows, coded=compact(rows.coded)),
             self.codes[index],
             self.copies[index],
             self.weight[index],
@@ -246,7 +251,7 @@ class MemberRows(Statistic):
         one = self.taken(first)
         return replace(
             one,
-            rows=TableRows(one.rows.numbers + 0.0, one.rows.coded),
+            rows=replace(one.rows, numbers=one.rows.numbers + 0.0),
             copies=np.bincount(group, weights=self.copies, minlength=len(first)).astype(np.float64),
             weight=np.bincount(group, weights=self.weight, minlength=len(first)).astype(np.float64),
         )
@@ -288,10 +293,7 @@ class MemberStats(Statistic):
         cls.check(reading.columns, k)
         kinds = cls.part_types() if kinds is None else kinds
         parts = {part.name: part.summarize(reading, codes, k, weight) for part in kinds}
-        heavy = np.ones(len(codes)) if weight is None else weight
-        there = [~np.isnan(column) for column in reading.numbers.T] + [levels >= 0 for levels in reading.levels]
-        seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
-        return cls(reading.columns, parts, seen.astype(np.float64))
+        return cls(reading.columns, parts, weight_seen(reading, codes, k, weight))
 
     @classmethod
     def of(cls, columns: Any, seen: Array, *parts: Part) -> Self:
@@ -306,7 +308,7 @@ class MemberStats(Statistic):
     def known(self, categories: Sequence[Array] = (), weight: Array | None = None) -> TrainingStats:
         """Return what members are made of, with the counts of categories (k, levels) and the class weights (k,)."""
         weight = np.zeros(len(self.seen)) if weight is None else weight
-        return TrainingStats(self.columns, self.learned, tuple(categories), weight)
+        return TrainingStats(self.columns, self.learned, tuple(categories), weight, self.seen)
 
     @property
     def gaussian(self) -> Mapping[str, PatternStats]:
@@ -400,6 +402,14 @@ class MemberStats(Statistic):
         if not 0.0 <= sampled < np.inf:
             raise ValueError("the weight of rows known from a sample")
         return cls(columns, parts, seen, sampled)
+
+
+def weight_seen(reading: Any, codes: Codes, k: int, weight: Array | None) -> Array:
+    """Return the weight (k, columns) of the cells of each class that are not missing."""
+    heavy = np.ones(len(codes)) if weight is None else weight
+    there = [~np.isnan(column) for column in reading.numbers.T] + [levels >= 0 for levels in reading.shown]
+    seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
+    return seen.astype(np.float64)
 
 
 class Cost(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..leave_one_out.by_columns import showing
-from ..stats.counts import CodedColumns
-from ..stats.rows import Keys, fingerprints, take_rows
+from ..stats.counts import CodedColumns, TextColumns
+from ..stats.rows import Keys, concat_rows, fingerprints, take_rows
 
 MISSING = -1  # the level number of a missing cell
 
@@ -46,22 +46,31 @@ class MixedRows:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels."""
+    """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels.
+
+    The last of these, so many as `texts` says, are texts.
+    """
 
     numbers: Array
     coded: CodedColumns
+    texts: int = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __getitem__(self, index: Index) -> TableRows:
-        return TableRows(self.numbers[index], take_rows(self.coded, index))
+        return replace(self, numbers=self.numbers[index], coded=take_rows(self.coded, index))
+
+    def with_rows(self, others: TableRows) -> TableRows:
+        """Return these rows and others."""
+        numbers = np.concatenate([self.numbers, others.numbers])
+        return replace(self, numbers=numbers, coded=concat_rows(self.coded, others.coded))
 
     def showing(self, columns: Sequence[int]) -> TableRows:
         """Return the rows whose cells are missing but in some columns, numbers first."""
         width = self.numbers.shape[1]
         numbers = showing(self.numbers, [j for j in columns if j < width])
-        return TableRows(numbers, showing(self.coded, [j - width for j in columns if j >= width]))
+        return replace(self, numbers=numbers, coded=showing(self.coded, [j - width for j in columns if j >= width]))
 
     def with_cells(self, column: Codes, value: Array, levels: Sequence[Any] | None) -> TableRows:
         """Return the rows with one cell each, in these columns (n,), numbers first, at other values (n,).
@@ -71,17 +80,30 @@ class TableRows:
         if levels is None:
             numbers = self.numbers.copy()
             numbers[np.arange(len(numbers)), column] = value
-            return TableRows(numbers, self.coded)
+            return replace(self, numbers=numbers)
         place = int(column[0]) - self.numbers.shape[1]
         names, codes = list(self.coded.levels), list(self.coded.codes)
         names[place], codes[place] = levels, value.astype(np.int64)
-        return TableRows(self.numbers, CodedColumns(tuple(names), tuple(codes)))
+        return replace(self, coded=CodedColumns(tuple(names), tuple(codes)))
 
 
-def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tuple[Codes, Array, bool]:
+def without_texts(coded: CodedColumns, texts: int) -> CodedColumns:
+    """Return categories of which the last so many are texts, with nothing in these, which are no levels."""
+    kept = len(coded.codes) - texts
+    none = tuple(np.full_like(own, MISSING) for own in coded.codes[kept:])
+    return CodedColumns((*coded.levels[:kept], *((),) * texts), (*coded.codes[:kept], *none)) if texts else coded
+
+
+def texts_of(coded: CodedColumns, texts: int) -> TextColumns | None:
+    """Return the last so many columns as texts; None for none."""
+    kept = len(coded.codes) - texts
+    return TextColumns(coded.levels[kept:], coded.codes[kept:]) if texts else None
+
+
+def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tuple[Codes, Array]:
     """Return the rows with the smallest hashes of their contents, each distinct row of a class once, at most `bound`.
 
-    With their weights, those of all equal rows added up, in the order of hashes; and whether there are more.
+    With their weights, those of all equal rows added up, in the order of hashes.
     """
     few = np.arange(len(keys))
     if len(keys) > 4 * bound:
@@ -92,7 +114,7 @@ def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tu
             few = np.flatnonzero(keys <= distinct[min(bound, len(distinct) - 1)])
     first, group = distinct_pairs(keys[few], codes[few])
     total = np.bincount(group, weights=weight[few], minlength=len(first)).astype(np.float64)
-    return few[first[:bound]], total[:bound], len(first) > bound or len(few) < len(keys)
+    return few[first[:bound]], total[:bound]
 
 
 def distinct_pairs(keys: Keys, codes: Codes) -> tuple[Codes, Codes]:

@@ -11,13 +11,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np, parallel_map
+from .._derived import Lazy
 from ..densities import Rows
 from ..errors import DataError
 from ..notes import Kind, Note
-from ..stats import ByClass, CategoricalStats, PatternStats
-from ..stats.counts import CodedColumns
+from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir
+from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import as_judged
 from ..stats.rows import Units, deal_groups
+from .budget import MOST_JUDGED
 from .choose import choose
 from .columns import BinnedRows, FrozenColumns
 from .joint import ShrunkGaussianFamily, choose_joint
@@ -26,7 +28,7 @@ from .member import Candidate, Member, TrainingStats
 from .pool import StackedEnsemble
 from .sample import Sample, SomeRows, Unlabelled
 from .statistics import MemberRows, MemberStats, check_columns, check_costs
-from .table_rows import Hidden, TableRows
+from .table_rows import Hidden, TableRows, without_texts
 
 LEAST_ROWS = 50  # of which fewer do not judge
 REMEMBERED = 32  # members of folds that are held to be asked again
@@ -42,13 +44,14 @@ def rows_of_sample(statistics: ByClass, held: type[MemberRows] = MemberRows) -> 
 
 def table_rows(blocks: Rows) -> TableRows:
     """Return rows that are kept, numbers and categories together."""
-    numbers, coded = None, CodedColumns((), ())
+    numbers, coded, texts = None, CodedColumns((), ()), 0
     for part in blocks:
         if isinstance(part, CodedColumns):
-            coded = part
+            coded = CodedColumns((*coded.levels, *part.levels), (*coded.codes, *part.codes))
+            texts = len(part.codes) if isinstance(part, TextColumns) else 0
         else:
             numbers = part
-    return TableRows(np.zeros((len(coded.codes[0]), 0)) if numbers is None else numbers, coded)
+    return TableRows(np.zeros((len(coded.codes[0]), 0)) if numbers is None else numbers, coded, texts)
 
 
 class Judging(NamedTuple):
@@ -61,29 +64,46 @@ class Judging(NamedTuple):
     unlabelled: Unlabelled | None
 
 
-def train(statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all") -> StackedEnsemble:
-    """Return the automatic classifier of these statistics, judged on the rows that are kept."""
-    sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
+def train(
+    statistics: ByClass,
+    pieces: MemberStats,
+    parts: bool = True,
+    wanted: str = "all",
+    every: Reservoir | None = None,
+) -> StackedEnsemble:
+    """Return the automatic classifier of these statistics, judged on their sample, one of `every` row kept."""
+    sample, pieces, categories, weight, unlabelled = judging(statistics, pieces, every)
     return choose(sample, pieces, categories, weight, parts, wanted, unlabelled)
 
 
-def judging(statistics: ByClass, pieces: MemberStats) -> Judging:
-    """Return what a choice is made of, in units of rows: statistics, and the rows that are kept."""
+def judging(statistics: ByClass, pieces: MemberStats, every: Reservoir | None = None) -> Judging:
+    """Return what a choice is made of, in units of rows: statistics, and the rows that judge, of `every` row kept."""
     assert statistics.sample is not None
-    rows, sample = rows_of_sample(statistics), as_judged(statistics.sample)
+    sample = as_judged(statistics.sample)
     unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
-    held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
-    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
-    alone = held / sample.copies, weight, weight / sample.copies, held
-    judged = Sample.of_kept(read, rows.codes, *alone, sample.units)
-    groups = sample.units.groups
-    if groups is not None:
-        place = deal_groups(groups, rows.codes)
-        judged = replace(judged, place=place, folds=GroupFolds(rows, sample.units, place, unit))
+    judged, columns = _as_read(statistics, sample, pieces.columns, unit), pieces.columns
+    judged = replace(judged, unseen=judged.unseen_among(None))
+    if judged.place is not None:
+        rows = rows_of_sample(statistics)
+        judged = replace(judged, folds=GroupFolds(rows, sample.units, judged.place, unit))
+    if every is not None and len(every.codes) > len(sample.codes):
+        among = np.flatnonzero(every.priority <= sample.limit[every.codes])
+        alone = replace(every, copies=np.ones(len(every.codes)))
+        judged = replace(judged, beside=Lazy(lambda: (_as_read(statistics, alone, columns, unit), among)))
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
     beside = unlabelled_rows(statistics, pieces.columns, unit)
     return Judging(judged, pieces, counts, unit * statistics.weight, beside)
+
+
+def _as_read(statistics: ByClass, sample: Reservoir, columns: FrozenColumns, unit: float) -> Sample:
+    """Return rows that are kept as columns read them, a weight of 1 being `unit` rows; groups are dealt into folds."""
+    rows, groups = rows_of_sample(replace(statistics, sample=sample)), sample.units.groups
+    held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
+    read = columns.read(rows.rows.numbers, rows.rows.coded)
+    place = None if groups is None else deal_groups(groups, rows.codes)
+    alone = held / sample.copies, weight, weight / sample.copies, held
+    return Sample(read, rows.codes, *alone, sample.units, place=place)
 
 
 def unlabelled_rows(statistics: ByClass, columns: FrozenColumns, unit: float) -> Unlabelled | None:
@@ -112,11 +132,15 @@ def joint_by_rows(
 
 
 def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
-    """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
+    """Return the counts (k, levels) of each column of categories in the frozen vocabulary, none of texts."""
+    categories, none = (
+        columns.vocabulary[: len(columns.vocabulary) - columns.texts],
+        np.zeros((len(statistics.classes), 0)),
+    )
     for stats in statistics.blocks:
         if isinstance(stats, CategoricalStats):
-            return within_vocabulary(stats, columns.vocabulary)
-    return []
+            return [*within_vocabulary(stats, categories), *[none] * columns.texts]
+    return [none] * columns.texts
 
 
 def few_to_judge(statistics: ByClass) -> Note | None:
@@ -144,10 +168,17 @@ def check_judges(statistics: ByClass) -> None:
 def check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
     """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
     n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
+    n = min(n, MOST_JUDGED)
     if isinstance(block, MemberStats):
         check_columns(block.columns, k, n)
     else:  # what the columns come to is known when these rows freeze them
-        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
+        check_costs(
+            n,
+            block.rows.numbers.shape[1],
+            k,
+            [len(own) for own in without_texts(block.rows.coded, block.rows.texts).levels],
+            width=0,
+        )
 
 
 # --- folds of whole groups --------------------------------------------------------------------------------------------
@@ -175,7 +206,8 @@ class GroupFolds:
         weight = rows.weight * unit
         columns: Any = rows.freeze(rows.rows, rows.codes, rows.k, weight, for_good=False, units=units)
         stats = rows.frozen(columns).scale(unit)
-        counts = CategoricalStats.summarize(rows.rows.coded, rows.codes, rows.k, weight)
+        coded = without_texts(rows.rows.coded, rows.rows.texts)
+        counts = CategoricalStats.summarize(coded, rows.codes, rows.k, weight)
         class_weight = np.bincount(rows.codes, weights=weight, minlength=rows.k).astype(np.float64)
         read = columns.read(rows.rows.numbers, rows.rows.coded)
         alone = weight / units.copies
@@ -221,7 +253,7 @@ class GroupFolds:
             position = {level: i for i, level in enumerate(there)}
             table = np.array([*(position.get(level, len(there)) for level in here), len(there), -1], dtype=np.int64)
             levels.append(table[own])
-        return BinnedRows(rows.numbers, tuple(levels), columns)
+        return BinnedRows(rows.numbers, tuple(levels), columns, rows.texts)
 
     def _made(self, member: Member) -> list[Member]:
         """Return the members made without each fold at the same setting."""

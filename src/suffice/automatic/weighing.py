@@ -79,6 +79,11 @@ class JudgedMember:
         return self.member.name
 
     @property
+    def title(self) -> str:
+        """Its name as people read it."""
+        return self.member.title
+
+    @property
     def setting(self) -> dict[str, float]:
         """What was chosen."""
         return self.member.setting

@@ -52,6 +52,7 @@ def read_for(
     blank: tuple[str, ...] = (),
     sheet: str | None = None,
     learning: bool = False,
+    missing_columns: str = "error",
 ) -> FileTable:
     """Return a table with the columns of a model read as they were learned: text as text, numbers as numbers.
 
@@ -62,6 +63,10 @@ def read_for(
 
     reading = Reading.of(schema, estimator._fitted.dialect, also, target, "text", blank, sheet)
     found = read_file(path, reading)
+    if missing_columns == "missing":
+        from ..table import add_missing
+
+        found = replace(found, columns=add_missing(found.columns, schema))
     if not learning:
         remark_unseen(estimator, schema, found.columns)
     if target is None:
@@ -126,10 +131,14 @@ def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) ->
 
 
 def read_rows(
-    estimator: GenerativeEstimator, schema: Schema, path: Path, sheet: str | None = None
+    estimator: GenerativeEstimator,
+    schema: Schema,
+    path: Path,
+    sheet: str | None = None,
+    missing_columns: str = "error",
 ) -> tuple[FileTable, Table]:
     """Return a table, and those of its columns that the model uses, in its order."""
-    read = read_for(estimator, schema, path, sheet=sheet)
+    read = read_for(estimator, schema, path, sheet=sheet, missing_columns=missing_columns)
     names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
     return read, model_columns(read.columns, names, path)
 
@@ -154,7 +163,7 @@ def model_columns(table: Table, names: Sequence[str], path: Path) -> Table:
     known = set(present)
     missing = [name for name in names if name not in known]
     if missing:
-        raise ColumnProblem.absent(missing, present, path, "which the model needs")
+        raise ColumnProblem.needed(missing, present, path)
     return table.select(names)
 
 

@@ -28,11 +28,13 @@ from ..errors import (
     UnseenLevelWarning,
     brief,
     one_line,
+    pip_install,
     quoted,
     visible,
     worded_for,
 )
 from .output import COMMON, Common, print_json, tell
+from .parameters import KINDS
 from .problems import UsageProblem
 
 # The file and function of each, and what it is for: the first line of its help, so that a list need not read them all.
@@ -103,9 +105,11 @@ COMMANDS = {
 OK, BAD_DATA, BAD_USAGE, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # FOUND: what a command looks for is there
 SIGNALLED = 128  # and the number of the signal, as shells count
 
-HELP = """Generative classification: learn what each class looks like, and answer from that.
+HELP = f"""Generative classification: learn what each class looks like, and answer from that.
 
-A table is a CSV, Parquet or Arrow file with one row per case; cells may be missing. Start with:
+A table has one row per case, and cells may be missing. It is {KINDS}.
+
+Start with:
 
   suffice compare table.csv --target COLUMN
   suffice fit table.csv --target COLUMN --output model.suffice
@@ -120,6 +124,7 @@ OPTIONS = {  # of settings; those without an option, which a model fitted in Pyt
     "n_components": "--components",
     "keep": "--key",
     "alpha": "--set",
+    "level": "--interval",
     "random_state": "--seed",
     "sample_weight": "--weight",
     "families": "--family",
@@ -127,8 +132,8 @@ OPTIONS = {  # of settings; those without an option, which a model fitted in Pyt
 }
 LIKE_THE_SETTING = (
     *("by", "by_class", "costs", "decay", "dialect", "divisor", "draws", "dtype", "engine", "fdr", "folds", "given"),
-    *("keep_rows", "label", "least", "like", "missing", "missing_text", "priors", "reject", "shrinkage", "smoothing"),
-    *("table", "weight", "within"),
+    *("keep_rows", "label", "least", "like", "missing", "missing_columns", "missing_text", "priors", "reject"),
+    *("shift", "shrinkage", "smoothing", "table", "weight", "within"),
 )
 MODELS = {
     "GaussianDiscriminant": "a Gaussian model",
@@ -279,7 +284,7 @@ def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
         message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
     if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
         message = f"{command[0] if command else 'This'} needs {error.argument.name}."
-    return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
+    return message if "Next:" in message else f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
 
 
 def _explain(error: Exception) -> str:
@@ -287,7 +292,7 @@ def _explain(error: Exception) -> str:
     if isinstance(error, SufficeError) or (isinstance(error, ImportError) and "Next:" in str(error)):
         return one_line(error)
     if isinstance(error, ModuleNotFoundError):
-        return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'
+        return f"this needs the package {error.name!r}, which is not installed. Next: {pip_install('cli')}"
     if isinstance(error, OSError) and error.strerror:
         return one_line(f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror)
     if isinstance(error, MemoryError):

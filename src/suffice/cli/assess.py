@@ -30,7 +30,18 @@ from .app import FOUND, OK
 from .files import check_readable, without_blanks
 from .models import comes_in_parts, is_many
 from .output import COMMON, Common, noting_warnings, page_width, print_json, progress, rows_progress
-from .parameters import ColumnName, DataPath, Groups, MoreMissing, SavedModel, Sheet, Weight
+from .parameters import (
+    ColumnName,
+    DataPath,
+    Groups,
+    MissingColumns,
+    MoreMissing,
+    Periods,
+    SavedModel,
+    Sheet,
+    Time,
+    Weight,
+)
 from .problems import ColumnProblem, UsageProblem, count
 from .training import check_named, check_not_read, group_values, read_batch, weight_values
 
@@ -39,6 +50,7 @@ if TYPE_CHECKING:
     from ..engines.arrow import Column
     from ..estimators.base import GenerativeEstimator
     from ..questions.assessment import Assessment
+    from ..questions.forward_answer import ForwardValidation
     from .answers import Told
 
 
@@ -55,9 +67,12 @@ def score(
     groups: Groups = None,
     priors: Priors = (),
     costs: Costs = (),
-    positive: ColumnName | None = None,
+    positive: Annotated[str | None, Parameter(metavar="CLASS")] = None,
+    time: Time = None,
+    periods: Periods = None,
     missing_text: MoreMissing = (),
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
     """Say how good a model is at rows it has not learned, whose classes are known.
@@ -67,6 +82,9 @@ def score(
     each what needs no model, naming the commonest class or the class shares. Rows without a label, or of classes that
     the model does not know, are counted and not judged. Rows that look as if they were learned are pointed out. With
     --groups the interval of the accuracy and the standard error of the log-loss are those of groups drawn whole.
+
+    With --time, period by period: how good the model is as it stands (unchanged), and what it becomes by learning the
+    periods before, beside what it then says of itself, and by learning the last few periods alone.
 
     Parameters
     ----------
@@ -84,8 +102,16 @@ def score(
     --------
     $ suffice score penguins.suffice more.csv --target species
     $ suffice score penguins.suffice more.csv --target species --positive Gentoo
+    $ suffice score penguins.suffice more.csv --target species --time year
     """
     estimator, schema = open_model(model)
+    if periods is not None and time is None:
+        raise UsageProblem("--periods cuts the times of --time. Next: add --time COLUMN, or leave --periods out.")
+    if time is not None and (priors or costs or positive is not None or is_many(data)):
+        raise UsageProblem(
+            "--time judges one table period by period. Next: leave out --priors, --costs and --positive, name one "
+            "file, or leave out --time."
+        )
     label = None if positive is None else class_named(positive, estimator)
     matrix = answer_costs(costs, estimator)
     adapt = priors == ("adapt",)
@@ -93,7 +119,16 @@ def score(
     target = target or str(estimator._fitted.past.target or "")
     if not target:
         raise UsageProblem("The model does not know what its labels were called. Name their column by --target.")
-    asked = _Asked(estimator, schema, data, target, weight, groups, told, matrix, adapt, sheet)
+    asked = _Asked(estimator, schema, data, target, weight, groups, told, matrix, adapt, sheet, missing_columns)
+    if time is not None:
+        with noting_warnings(common):
+            answer = asked.forward(time, periods, common, missing_text)
+        about = {"model": str(model), "data": str(data), "target": target, "time": time}
+        if common.json:
+            print_json({**about, **answer.to_dict()})
+        else:
+            print(visible(answer.report(page_width())))
+        return
     with noting_warnings(common):
         found = asked.in_parts(common, missing_text) if asked.comes_in_parts else asked.whole(common, missing_text)
     if common.json:
@@ -128,6 +163,7 @@ class _Asked:
     costs: Array | None
     adapt: bool
     sheet: str | None
+    missing_columns: str
 
     @property
     def comes_in_parts(self) -> bool:
@@ -136,15 +172,23 @@ class _Asked:
     def whole(self, common: Common, missing: tuple[str, ...]) -> Assessment:
         """Return how good the model is at a table that memory holds."""
         quiet = replace(common, quiet=True)  # the answer itself says which rows have no label
-        batch = read_batch(
-            self.data, self.estimator, self.schema, self.target, self.weight, quiet, missing, self.sheet, self.groups
-        )
+        told = missing, self.sheet, self.groups, self.missing_columns
+        batch = read_batch(self.data, self.estimator, self.schema, self.target, self.weight, quiet, *told)
         with progress(common, f"Judging by {self.data.name}"):
             if self.adapt:
                 self._adapted(self.estimator.adapt_priors(batch.columns), common)
             found = self.estimator.assess(
                 batch.columns, batch.labels, batch.weight, batch.groups, priors=self.priors, costs=self.costs
             )
+        return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
+
+    def forward(self, time: str, periods: int | None, common: Common, missing: tuple[str, ...]) -> ForwardValidation:
+        """Return how good the model is at each period of a table, as it stands and having learned those before."""
+        quiet, read = replace(common, quiet=True), (self.data, self.estimator, self.schema, self.target, self.weight)
+        batch = read_batch(*read, quiet, missing, self.sheet, self.groups, self.missing_columns, time)
+        given = batch.columns, batch.labels, batch.weight, batch.groups
+        with progress(common, f"Judging by {self.data.name}"):
+            found = self.estimator.validate_forward(*given, time=batch.time, periods=periods, learned=True)
         return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
 
     def in_parts(self, common: Common, missing: tuple[str, ...]) -> Assessment:
@@ -163,11 +207,12 @@ class _Asked:
         check_not_read(self.target, self.schema, self.groups)
         columns = [str(name) for name in self.schema.names]
         absent = [name for name in columns if name not in names]
-        if absent:
-            raise ColumnProblem.absent(absent, names, self.data, "which the model needs")
+        if absent and self.missing_columns == "error":
+            raise ColumnProblem.needed(absent, names, self.data)
+        columns = [name for name in columns if name not in absent]
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
-                self._adapted(adapt_to_table(fitted, source, watch), common)
+                self._adapted(adapt_to_table(fitted, source, watch, self.missing_columns), common)
         read = self.target, self.weight, self.groups, self._labels, self._weights, group_values
         judge = JudgedParts(fitted, tuple(columns), *read, self.priors, self.costs)
         with rows_progress(common, "Judging") as watch:
@@ -262,6 +307,7 @@ def drift(
     target: ColumnName | None = None,
     level: Annotated[float, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = 0.05,
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> int:
     """Say what has moved between the rows a model has learned and those of a table, or of another model.
@@ -295,7 +341,7 @@ def drift(
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(other)
     else:
-        X, y = _rows(estimator, schema, new, target, sheet)
+        X, y = _rows(estimator, schema, new, target, sheet, missing_columns)
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(X, y)
     moved = found.moved(level)
@@ -307,10 +353,16 @@ def drift(
 
 
 def _rows(
-    estimator: GenerativeEstimator, schema: Schema, path: Path, target: str | None, sheet: str | None
+    estimator: GenerativeEstimator,
+    schema: Schema,
+    path: Path,
+    target: str | None,
+    sheet: str | None,
+    missing_columns: str,
 ) -> tuple[Any, Any]:
     """Return the model's columns of a table, and the labels of its rows if there is a target."""
-    table = read_for(estimator, schema, path, target=target, sheet=sheet).columns
+    read = read_for(estimator, schema, path, target=target, sheet=sheet, missing_columns=missing_columns)
+    table = read.columns
     beside = [name for name in table.column_names if name != target]
     X = model_columns(table, [str(name) for name in schema.names] if schema.named else beside, path)
     if target is None:

@@ -21,10 +21,12 @@ from .parameters import (
     AS_IT_IS,
     DataPath,
     Out,
+    Periods,
     Seed,
     Switch,
     TableOptions,
     Target,
+    Time,
 )
 from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, fit_ours, fit_peer
 from .problems import TargetProblem, UsageProblem
@@ -53,6 +55,8 @@ def compare(
     peers: bool = False,
     curve: Switch = False,
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
+    time: Time = None,
+    periods: Periods = None,
     output: Annotated[
         Out, Parameter(help="With --curve: table to write all points to, in the format of its ending.")
     ] = None,
@@ -98,16 +102,25 @@ def compare(
     $ suffice compare penguins.csv --target species
 
     $ suffice compare penguins.csv --target species --curve
+
+    $ suffice compare penguins.csv --target species --time year
     """
     order = (*ORDER, *MORE) if peers else ORDER
     if curve and (by is not None or folds is not None):
         raise UsageProblem("--curve always judges by five folds. Next: leave out --by and --folds, or --curve.")
     if not curve and (draws is not None or output is not None):
         raise UsageProblem("--draws and --output are for --curve. Next: add --curve, or leave them out.")
+    if time is not None and (curve or by is not None or folds is not None):
+        raise UsageProblem("--time judges by the next period. Next: leave out --by, --folds and --curve, or --time.")
+    if periods is not None and time is None:
+        raise UsageProblem("--periods cuts the times of --time. Next: add --time COLUMN, or leave --periods out.")
     check_output(output, [(data, "table")])
     by = by or ("loo" if folds is None else "folds")
     folds = FOLDS if folds is None else folds
-    training = read_training(data, target, table, None, common)
+    training = read_training(data, target, table, None, common, time)
+    if time is not None:
+        _show_forward(training, target, time, periods, order, common)
+        return
     if curve:
         setup = {**describe(training, target, "folds", FOLDS, seed), "draws": draws or DRAWS}
         _show_curves(setup, training, order, output, common)
@@ -134,6 +147,22 @@ def _show_curves(setup: Facts, training: Training, order: Sequence[str], output:
         print_json({**setup, "curves": [own.document() for own in curves]})
     else:
         print(visible("\n".join(render_curves(setup, curves, page_width()))))
+
+
+def _show_forward(
+    training: Training, target: str, time: str, periods: int | None, order: Sequence[str], common: Common
+) -> None:
+    """Print how good models are at the periods to come."""
+    from .forward import cut_times, forward_of, render_forward
+
+    cut = cut_times(training, periods)
+    with progress(common, "Comparing", len(order)) as advance:
+        found = [forward_of(name, training, cut, advance) for name in order]
+    setup = {"target": target, "time": time, "rows": len(training.labels), "classes": training.classes}
+    if common.json:
+        print_json({**setup, "models": [own.document() for own in found]})
+    else:
+        print(visible("\n".join(render_forward(setup, found, page_width()))))
 
 
 Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge

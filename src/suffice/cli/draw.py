@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -12,7 +12,7 @@ from ..schema import Kind, Level, Name, Schema
 from .answers import by_text, deliver, free_name, model_columns, open_model, read_for
 from .files import FileTable, check_output
 from .output import COMMON, Common, noting_warnings, progress
-from .parameters import Answers, ColumnName, Rows, SavedModel, Seed, Sheet, Switch
+from .parameters import Answers, ColumnName, MissingColumns, Rows, SavedModel, Seed, Sheet, Switch
 from .problems import UsageProblem, count, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,11 +27,12 @@ def sample(
     model: SavedModel,
     /,
     *,
-    rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="NUMBER", validator=Between(gte=1))],
+    rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="NUMBER", validator=Between(gte=1))] = 10,
     label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
-    given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
+    given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUES", show_default=False)] = (),
     seed: Seed | None = None,
     unrounded: Switch = False,
+    missing_cells: Switch = False,
     output: Answers = None,
     common: Common = COMMON,
 ) -> None:
@@ -44,25 +45,30 @@ def sample(
     label
         Class to draw rows of; otherwise classes come as often as the model expects them.
     given
-        Cell held fixed, such as island=Dream; classes and other cells are drawn given these. May be repeated.
+        Cell held fixed, such as island=Dream, one of several values, such as island=Dream,Biscoe, or a range of
+        numbers, such as body_mass_g=3500..4000 or body_mass_g=5000.. without an end; classes and other cells are drawn
+        given these. May be repeated.
     seed
         Start of the random draws; the same seed gives the same rows.
     unrounded
         Leave numbers as the model's density has them, instead of in the steps (such as whole numbers) and within the
         range of the rows it keeps.
+    missing_cells
+        Leave cells empty as often, and together, as the rows of the class do that the model keeps.
 
     Examples
     --------
     $ suffice sample penguins.suffice -n 5 --given island=Dream --seed 1
+    $ suffice sample penguins.suffice --given body_mass_g=3500..4000
     """
     from ..questions.sample import draw_rows
 
     check_output(output, [(model, "model")])
     estimator, schema = open_model(model)
-    fixed = _read_given(given, schema)
+    fixed = _read_given(given, schema, estimator._fitted.known_levels)
     wanted = None if label is None else _find_label(label, by_text(estimator))
-    with progress(common, "Drawing rows"):
-        table, labels = draw_rows(estimator._fitted.joint_value, rows, wanted, fixed, seed, "pyarrow", not unrounded)
+    with noting_warnings(common), progress(common, "Drawing rows"):
+        table, labels = draw_rows(estimator._fitted, rows, wanted, fixed, seed, "pyarrow", not unrounded, missing_cells)
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
 
 
@@ -81,26 +87,55 @@ def _find_label(label: str, classes: Mapping[str, Level]) -> Level:
     raise UsageProblem(f"--label {label!r} is not a class of this model; {near}")
 
 
-def _read_given(given: Sequence[str], schema: Schema) -> dict[Name, Level]:
-    """Return {column: value} of `column=value` texts, each value of its column's kind."""
-    names = {str(column.name): column for column in schema.columns}
-    found: dict[Name, Level] = {}
-    for text in given:
-        name, mark, value = text.partition("=")
-        if not mark:
-            raise UsageProblem(f"--given {text!r} has no equals sign; write COLUMN=VALUE.")
-        if name not in names:
-            raise UsageProblem(
-                f"--given {text!r}: the model has no column {name!r}; {did_you_mean(name, list(names), 'it has')}"
-            )
-        if names[name].name in found:
-            raise UsageProblem(f"--given names the column {name!r} twice.")
-        found[names[name].name] = _read_value(text, value, names[name].kind)
+def _read_given(given: Sequence[str], schema: Schema, levels: Mapping[int, Container[Level]]) -> dict[Name, object]:
+    """Return what is given of columns by `column=values` texts; `levels` are those known, by position of the column."""
+    found: dict[Name, object] = {}
+    for text, position, value in _by_column("--given", given, schema, "VALUES"):
+        column = schema.columns[position]
+        found[column.name] = _read_values(text, value, column.kind, levels.get(position, ()))
     return found
 
 
+def _read_shift(shift: Sequence[str], schema: Schema) -> dict[Name, float]:
+    """Return what is added to columns by `column=number` texts."""
+    found: dict[Name, float] = {}
+    for text, position, value in _by_column("--shift", shift, schema, "NUMBER"):
+        try:
+            found[schema.columns[position].name] = float(value)
+        except ValueError:
+            raise UsageProblem(f"--shift {text!r}: {value!r} is no number.") from None
+    return found
+
+
+def _by_column(option: str, texts: Sequence[str], schema: Schema, what: str) -> Iterator[tuple[str, int, str]]:
+    """Yield each text of the form COLUMN=…, the position of its column, and what follows."""
+    names = {str(column.name): position for position, column in enumerate(schema.columns)}
+    told = set[str]()
+    for text in texts:
+        name, mark, value = text.partition("=")
+        if not mark:
+            raise UsageProblem(f"{option} {text!r} has no equals sign; write COLUMN={what}.")
+        if name not in names:
+            near = did_you_mean(name, list(names), "it has")
+            raise UsageProblem(f"{option} {text!r}: the model has no column {name!r}; {near}")
+        if name in told:
+            raise UsageProblem(f"{option} names the column {name!r} twice.")
+        told.add(name)
+        yield text, names[name], value
+
+
+def _read_values(text: str, value: str, kind: Kind, levels: Container[Level]) -> object:
+    """Return one value, a set of levels, or the ends of a range; a level with a comma in it is one value."""
+    low, mark, high = value.partition("..")
+    if kind.is_measured and mark:
+        return tuple(_read_value(text, end, kind) if end.strip() else None for end in (low, high))
+    if kind.is_label and "," in value and value not in levels:
+        return {own.strip() for own in value.split(",")}
+    return _read_value(text, value, kind)
+
+
 def _read_value(text: str, value: str, kind: Kind) -> Level:
-    if kind.is_label:
+    if kind.is_label or kind is Kind.DATE:
         return value
     if kind is Kind.BOOLEAN:
         if value.lower() not in TRUTHS:
@@ -109,7 +144,9 @@ def _read_value(text: str, value: str, kind: Kind) -> Level:
     try:
         return float(value)
     except ValueError:
-        raise UsageProblem(f"--given {text!r}: the column holds numbers, and {value!r} is none.") from None
+        raise UsageProblem(
+            f"--given {text!r}: the column holds numbers, and {value!r} is none; write one, or a range such as 2..5."
+        ) from None
 
 
 def impute(
@@ -122,7 +159,9 @@ def impute(
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
     seed: Seed | None = None,
     unrounded: Switch = False,
+    shift: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=NUMBER", show_default=False)] = (),
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
     """Fill the missing cells of a table, from what is observed in each row.
@@ -143,6 +182,9 @@ def impute(
     unrounded
         Leave numbers as the model's density has them, instead of in the steps (such as whole numbers) and within the
         range of the rows it keeps.
+    shift
+        What to add to every filled cell of a column: how much higher missing cells are assumed to be than those of rows
+        alike. May be repeated.
 
     Examples
     --------
@@ -153,14 +195,15 @@ def impute(
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    read = read_for(estimator, schema, data, target=target, sheet=sheet)
+    read = read_for(estimator, schema, data, target=target, sheet=sheet, missing_columns=missing_columns)
     table = read.columns
+    moved = _read_shift(shift, schema)
     labels = None if target is None else table[target]
     rows = table if target is None else table.drop_columns(target)
     names = [str(name) for name in schema.names] if schema.named else rows.column_names
     rows = model_columns(rows, names, data)
     with noting_warnings(common), progress(common, f"Filling {data.name}"):
-        filled = estimator.impute(rows, labels, draws=draws, random_state=seed, as_recorded=not unrounded)
+        filled = estimator.impute(rows, labels, draws=draws, random_state=seed, as_recorded=not unrounded, shift=moved)
     holes = {name: how_many(missing(rows[name])) for name in rows.column_names}
     holes = {name: number for name, number in holes.items() if number}
     common.remark(f"Filled {count(sum(holes.values()), 'cell')} in {count(len(holes), 'column')}.")
@@ -183,10 +226,10 @@ def _written(kept: Table, rows: Table, filled: Table, read: FileTable) -> Table:
 
     columns = dict(zip(kept.column_names, kept.columns, strict=True))
     for name, column in zip(filled.column_names, filled.columns, strict=True):
-        if name not in columns:  # what the calendar adds to a column of dates
+        if read.csv is not None and name in read.csv.dates.parts:  # what the calendar adds to a column of dates
             continue
-        was = columns[name]
-        if read.csv is not None and pa.types.is_string(was.type):
+        was = columns.get(name, column)
+        if read.csv is not None and name in columns and pa.types.is_string(was.type):
             texts = _texts(column, rows.column(name), was, name, read.csv)
             column = pc.if_else(missing(rows.column(name)), texts, was)
         columns[name] = column

@@ -17,7 +17,7 @@ from ..errors import DataError, quoted
 from ..notes import to_know
 from .answers import class_named, load_model, open_model
 from .files import check_model_output, save_model, sole_writer
-from .output import COMMON, Common, Facts, print_json, progress
+from .output import COMMON, Common, Facts, noting_warnings, print_json, progress
 from .parameters import (
     ColumnName,
     DataPath,
@@ -123,7 +123,12 @@ def forget(
 
 
 def merge(
-    *models: ModelPath, output: NewModel, again: Switch = False, force: Force = False, common: Common = COMMON
+    *models: ModelPath,
+    output: NewModel,
+    again: Switch = False,
+    distinct: Switch = False,
+    force: Force = False,
+    common: Common = COMMON,
 ) -> None:
     """Make one model of several: the model of all their rows.
 
@@ -139,6 +144,9 @@ def merge(
         File to write the model to; it may be one of the others.
     again
         Merge models that have learned the very same, whose rows then count more than once.
+    distinct
+        Refuse models that have learned some of the same rows, as far as the rows they keep tell; if not given these
+        count twice, and the command says how many.
 
     Examples
     --------
@@ -157,7 +165,8 @@ def merge(
                 _check_new(path, other, learned)
             learned.append((path, other._fitted.statistics))
             try:
-                estimator.merge(other)
+                with noting_warnings(common, f"{str(path)!r}: "):
+                    estimator.merge(other, distinct=distinct)
             except DataError:
                 raise
             except ValueError as error:
@@ -214,7 +223,7 @@ def drop_class(
         raise UsageProblem("drop-class takes at least one class.")
     to = output or model
     check_model_output(to, force)
-    with sole_writer(to):
+    with sole_writer(to), progress(common, f"Learning {model.name} anew"):
         estimator = load_model(model)
         for label in labels:
             estimator.drop_class(class_named(label, estimator))
@@ -247,7 +256,7 @@ def rename_class(
         raise UsageProblem("rename-class takes at least one pair OLD=NEW.")
     to = output or model
     check_model_output(to, force)
-    with sole_writer(to):
+    with sole_writer(to), progress(common, f"Learning {model.name} anew"):
         estimator = load_model(model)
         integers = all(type(label) is int for label in estimator.classes_.tolist())
         renamed = {}

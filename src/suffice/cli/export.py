@@ -23,7 +23,7 @@ def export(
     model: SavedModel,
     /,
     *,
-    to: Literal["sql", "onnx"],
+    to: Literal["sql", "onnx"] | None = None,
     dialect: Annotated[str | None, Parameter(metavar="DIALECT")] = None,
     table: Annotated[str | None, Parameter(metavar="TABLE")] = None,
     key: ColumnNames = (),
@@ -41,7 +41,8 @@ def export(
     Parameters
     ----------
     to
-        `sql`: one SELECT over a table. `onnx`: a file for ONNX runtimes.
+        `sql`: one SELECT over a table. `onnx`: a file for ONNX runtimes. If not given, what the ending of --output
+        says, .sql or .onnx.
     dialect
         For sql: the database, such as duckdb, postgres, sqlite, snowflake or bigquery; duckdb if not given.
     table
@@ -61,9 +62,10 @@ def export(
 
     Examples
     --------
-    $ suffice export penguins.suffice --to sql --dialect postgres -o penguins.sql
+    $ suffice export penguins.suffice --dialect postgres -o penguins.sql
     $ suffice export penguins.suffice --to onnx --check
     """
+    to = to or _promised(output)
     of_sql, of_onnx = {"--dialect": dialect, "--table": table, "--key": key, "--missing": missing}, {"--dtype": dtype}
     others, language = (of_onnx, "onnx") if to == "sql" else (of_sql, "sql")
     for name, value in others.items():
@@ -88,6 +90,20 @@ def export(
         print_json({"format": "sql", "query": query})
     else:
         print(query)
+
+
+def _promised(output: Path | None) -> Literal["sql", "onnx"]:
+    """Return what the ending of a name says is to be written."""
+    ending = "" if output is None else output.suffix.lower()
+    if ending in (".html", ".htm"):
+        raise UsageProblem(f"{str(output)!r} has the ending of a web page. Next: suffice report MODEL -o {output}")
+    if ending == ".sql":
+        return "sql"
+    if ending == ".onnx":
+        return "onnx"
+    raise UsageProblem(
+        "What to write is not said. Next: --to sql, --to onnx, or --output with the ending .sql or .onnx."
+    )
 
 
 def _tell(common: Common, facts: Facts, target: Path | None) -> None:

@@ -107,18 +107,18 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     """Return the table in a file, with at least one row and distinct column names; `reading` is for a CSV."""
     import pyarrow as pa
 
-    from ..engines import check_names
+    from ..engines import CsvTable, Reading, check_names, of_index
 
     check_readable(path)
-    form = file_format(path)
+    form, how = file_format(path), reading or Reading()
     if form in OF_TEXT:
-        from ..engines import CsvTable, Reading
-
-        csv = CsvTable([path], reading or Reading(), hold=True)
+        csv = CsvTable([path], how, hold=True)
         found = FileTable(csv.table(csv.schema.names), csv, trimmed=csv.dialect.trimmed is True)
     else:
         try:
-            found = _trimmed((_read_parquet if form == "Parquet" else _read_ipc)(path), path, reading)
+            stored = (_read_parquet if form == "Parquet" else _read_ipc)(path)
+            stored = stored.drop_columns(of_index(path.name, stored.column_names, how.wanted))
+            found = _trimmed(stored, path, how)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.strerror:  # the system's own, such as a permission
                 raise
@@ -133,11 +133,10 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     return found
 
 
-def _trimmed(stored: Table, path: Path, reading: Reading | None) -> FileTable:
+def _trimmed(stored: Table, path: Path, how: Reading) -> FileTable:
     """Return a table without the spaces around its names and texts, but for columns that are copied as they stand."""
-    from ..engines import Reading, Spaces, of_spaces
+    from ..engines import Spaces, of_spaces
 
-    how = reading or Reading()
     if not how.trim or repeated_names(stored.column_names):
         return FileTable(stored, trimmed=how.trim)
     spaces = Spaces()
@@ -308,14 +307,20 @@ def write_csv(table: Table, file: IO[bytes], separator: str = ",") -> None:
 
 
 def _plain_columns(table: Table) -> Table:
-    """Return the table with dictionary columns as their values, which CSV can hold."""
+    """Return the table with dictionary columns as their values, which CSV can hold, and moments without zeros."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from ..engines.arrow import decoded
 
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, decoded(table.column(field.name)))
+        elif pa.types.is_timestamp(field.type) and field.type.unit != "s":
+            column, seconds = table.column(i), pa.timestamp("s", field.type.tz)
+            whole = column.cast(seconds, safe=False)
+            if pc.all(pc.equal(whole.cast(field.type), column)).as_py() is not False:
+                table = table.set_column(i, field.name, whole)
     return table
 
 

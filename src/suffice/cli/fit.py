@@ -32,6 +32,7 @@ from .parameters import (
     Ordered,
     TableOptions,
     Target,
+    Texts,
     Weight,
 )
 from .problems import UsageProblem, count
@@ -46,6 +47,7 @@ FOR_MODELS = {  # which models an option is for, and what is said to the others
     "--family": (("nb",), "--model nb, not {model}"),
     "--components": (("mixture",), "--model mixture, not {model}"),
     "--divisor": ((*GAUSSIAN, "nb"), "the other models; --model {model} divides by neither n nor n - 1"),
+    "--text": (("auto", "nb"), "--model auto and --model nb, not {model}"),
     "--members": (("auto",), "--model auto, not {model}"),
     "--shrinkage": (GAUSSIAN, f"the Gaussian models: {', '.join(GAUSSIAN)}"),
 }
@@ -63,11 +65,12 @@ def fit(
     table: TableOptions = AS_IT_IS,
     weight: Weight = None,
     ordered: Ordered = (),
+    text: Texts = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
-    keep_rows: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
+    keep_rows: Annotated[int | str | None, Parameter(metavar="NUMBER|SIZE|all")] = None,
     members: Literal["all", "generative"] | None = None,
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
@@ -95,7 +98,8 @@ def fit(
         several Gaussians per class, each with its own covariance.
     family
         For nb: the distribution of a column, `--family visits=poisson`, or of all numeric and boolean columns,
-        `--family laplace`; may be repeated. Families: gaussian, laplace, poisson, bernoulli, categorical, multinomial.
+        `--family laplace`; may be repeated. Families: gaussian, laplace, poisson, bernoulli, categorical, multinomial,
+        text, text_bernoulli.
         If not given: gaussian for numbers, bernoulli for truth values, categorical for text.
     components
         For mixture: Gaussians per class, or `bic` for the number with the least Bayesian information criterion, class
@@ -109,9 +113,9 @@ def fit(
     shrinkage
         For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
     keep_rows
-        How many rows the model file holds as they are, for answers that need rows; 0 for none; 2,000 if not given. For
-        auto and forest at least 50, as it judges its models by them or grows its trees on them; 2,000 to 20,000 if not
-        given, as many as fit into 32 MiB.
+        How many rows the model file holds as they are, for answers that need rows: a number, 0 for none, a size such
+        as 1GiB (8 bytes a cell), or `all`; 2,000 if not given. For auto and forest at least 50, as it judges its
+        models by them or grows its trees on them. If not given, auto keeps 256MiB of rows, forest 2,000 to 20,000.
     members
         For auto: `all`, or `generative`, which leaves out the trees boosted on the rows kept, a rule and no density;
         all if not given.
@@ -126,8 +130,9 @@ def fit(
     $ suffice fit penguins.csv --target species -o penguins.suffice
     $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
-    given = {"--smoothing": smoothing, "--components": components, "--divisor": divisor, "--shrinkage": shrinkage}
-    _check_options(model, given | {"--family": family or None, "--members": members}, scheduler, engine)
+    given: Facts = {"--smoothing": smoothing, "--components": components, "--divisor": divisor}
+    given |= {"--shrinkage": shrinkage, "--family": family or None, "--members": members, "--text": text or None}
+    _check_options(model, given, scheduler, engine)
     check_model_output(output, force, [(data, "table")])
     options: Facts = {
         "smoothing": smoothing,
@@ -136,21 +141,23 @@ def fit(
         "n_components": components,
         "keep_rows": keep_rows,
         "members": members,
+        "text": text or None if model == "auto" else None,
         "priors": "uniform" if priors == "uniform" else None,
     }
-    orders = read_orders(ordered)
+    orders, wanted = read_orders(ordered), (*family, *(f"{name}=text" for name in text if model == "nb"))
     if is_many(data) or is_large(data) or engine != "auto":
         found = declared(data, target, table, weight, common)
         used, left_out = usable_columns(model, found)
-        estimator = make_estimator(model, families=read_families(family, found, data), **options)
+        estimator = make_estimator(model, families=read_families(wanted, found, data), **options)
         known: Facts = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
         learn(estimator, found, data, target, common, engine=scheduler or engine, **known)
         rows, unlabelled = estimator.statistics_.rows, estimator._fitted.past.unlabelled
     else:
         with progress_of_em(common, f"Learning from {data.name}"):
-            training = in_order(read_training(data, target, table, weight, common), orders)
+            named = (*orders, *text, *(own.rpartition("=")[0] for own in family if "=" in own))
+            training = in_order(read_training(data, target, table, weight, common, keep=named), orders)
             used, left_out = usable_columns(model, training)
-            estimator = make_estimator(model, families=read_families(family, training, data), **options)
+            estimator = make_estimator(model, families=read_families(wanted, training, data), **options)
             estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
             estimator._edit_past(dialect=training.dialect)
         rows, unlabelled = training.columns.num_rows, training.unlabelled
@@ -203,7 +210,7 @@ def _check_options(model: str, given: Facts, scheduler: str | None, engine: str)
             raise UsageProblem(f"{option} is for {why.format(model=model)}.")
 
 
-def _for_none(model: str, keep_rows: int | None) -> str:
+def _for_none(model: str, keep_rows: int | str | None) -> str:
     """Return how to get a file without rows; a forest's leaves tell of single rows in any case."""
     if model == "forest":
         return ""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 MOST_CLASSES = 12  # named with their rows
+MOST_COLUMNS = 60  # that have a line of their own
 MOST_HOLES = 5  # sets of missing cells that are listed
 
 
@@ -108,13 +109,14 @@ def _read(
 def _told(found: Facts, target: str | None, width: int) -> list[str]:
     """Return the lines that a person reads."""
     columns = found["columns"]
-    lines = _wrapped(f"{found['of'][0].upper()}{found['of'][1:]}, {count(len(columns), 'column')}.", width)
+    every = len(columns) + found["columns_left_out"]
+    lines = _wrapped(f"{found['of'][0].upper()}{found['of'][1:]}, {count(every, 'column')}.", width)
     if target is not None:
         lines += _wrapped(f"{target}: {_classes(found['classes'])}", width)
     if columns:
-        lines += ["", *align(_rows(columns), left=(0, 1, 4), width=width)]
-    if found["columns_left_out"]:
-        lines.append(f"… and {count(found['columns_left_out'], 'more column')}")
+        lines += ["", *align(_rows(columns[:MOST_COLUMNS]), left=(0, 1, 4), width=width)]
+    if every > MOST_COLUMNS:
+        lines.append(f"… and {count(every - MOST_COLUMNS, 'more column')}; --json has up to {len(columns):,}")
     if found["holes"]:
         lines += ["", "Missing together:", *_holes(found, width)]
     lines += ["", "What to look at:"]

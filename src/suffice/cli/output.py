@@ -103,14 +103,14 @@ def _columns_told() -> int:
 
 
 @contextlib.contextmanager
-def noting_warnings(common: Common) -> Iterator[None]:
-    """Print what is warned of while the block runs as notes at its end, each once."""
+def noting_warnings(common: Common, of: str = "") -> Iterator[None]:
+    """Print what is warned of while the block runs as notes at its end, each once, behind what they are `of`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("once")
         warnings.simplefilter("ignore", UnseenLevelWarning)  # of which there is a remark when a table is read
         yield
     for message in dict.fromkeys(one_line(own.message) for own in caught if own.category is not RuntimeWarning):
-        common.remark(f"Note: {message}")
+        common.remark(f"Note: {of}{message}")
 
 
 @contextlib.contextmanager

@@ -35,9 +35,28 @@ AutoDrop = Annotated[
         "are nearly all different, dates. The command says which and why."
     ),
 ]
+Kept = Annotated[
+    ColumnNames,
+    Parameter(
+        name="--keep",
+        help="Column to learn from although each row has its own value, as an identifier has; may be repeated. Others "
+        "of that sort are left out, and the command says which.",
+    ),
+]
 Sheet = Annotated[
     str | None,
-    Parameter(name="--sheet", metavar="NAME|NUMBER", help="Sheet of a workbook; the first if not given."),
+    Parameter(
+        name="--sheet",
+        metavar="NAME|NUMBER",
+        help="Sheet of a workbook; the first that holds such a table if not given.",
+    ),
+]
+MissingColumns = Annotated[
+    Literal["error", "missing"],
+    Parameter(
+        name="--missing-columns",
+        help="What to do where the table lacks columns of the model: refuse it, or take all their cells as missing.",
+    ),
 ]
 Missing = Annotated[tuple[str, ...], Parameter(metavar="TEXT", show_default=False)]
 ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
@@ -62,6 +81,13 @@ Labels = Annotated[
 LeftOut = Annotated[
     ColumnNames, Parameter(help="Column to leave out, such as a row number or a date; may be repeated.")
 ]
+Texts = Annotated[
+    ColumnNames,
+    Parameter(
+        help="Column of texts, whose words are read one by one; may be repeated. If not given: those of text whose "
+        "values are many and of several words, but in tables that are read in parts."
+    ),
+]
 KeepSpaces = Annotated[
     Switch,
     Parameter(
@@ -83,6 +109,22 @@ Groups = Annotated[
     Parameter(
         help="Column that says which rows belong together, such as the number of a patient: they leave together "
         "wherever rows are held out. Models do not learn from it."
+    ),
+]
+Time = Annotated[
+    ColumnName | None,
+    Parameter(
+        help="Column that says when rows were seen (numbers, dates, or text that sorts): models learn from the periods "
+        "before, and are judged by the next, one after another."
+    ),
+]
+Periods = Annotated[
+    int | None,
+    Parameter(
+        metavar="NUMBER",
+        validator=Between(gte=2),
+        help="With --time, into how many periods of about as many rows each the times are cut. If not given: each "
+        "different time is one, or 10 where there are more than 12.",
     ),
 ]
 
@@ -107,6 +149,7 @@ class TableOptions:
     sheet: Sheet = None
     dates: DateOrder = None
     auto_drop: AutoDrop = False
+    keep: Kept = ()
 
 
 AS_IT_IS = TableOptions()

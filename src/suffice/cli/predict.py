@@ -13,7 +13,7 @@ from .answers import Costs, Priors, answer_costs, deliver, free_name, given_prio
 from .files import check_output, check_readable
 from .models import comes_in_parts, is_many
 from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
-from .parameters import Answers, DataPath, SavedModel, Sheet, Switch
+from .parameters import Answers, DataPath, MissingColumns, SavedModel, Sheet, Switch
 from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def predict(
     reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0))] = None,
     sets: Annotated[float | None, Parameter(name="--set", metavar="ALPHA", validator=Between(gt=0, lt=1))] = None,
     by_class: Switch = False,
+    interval: Annotated[float | None, Parameter(metavar="LEVEL", validator=Between(gt=0, lt=1))] = None,
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
     """Label the rows of a table, with the probability of each class.
@@ -65,6 +67,10 @@ def predict(
     by_class
         With --set: for 1 - ALPHA of the rows of each class, so that rare ones are not missed more often.
 
+    interval
+        Add columns low_CLASS and high_CLASS per class: between them lies, in a share LEVEL of the rows, the probability
+        that the model would tell if its parameters were known. For models without shrinkage of --model nb or Gaussians.
+
     Examples
     --------
     $ suffice predict penguins.suffice new-penguins.csv
@@ -81,17 +87,18 @@ def predict(
     adapt, matrix = priors == ("adapt",), answer_costs(costs, estimator)
     if output is not None and schema.named and comes_in_parts(data):
         wanted = "adapt" if adapt else given_priors(priors, estimator)
-        told = {"priors": wanted, "costs": matrix, "reject": reject, "alpha": sets, "by_class": by_class}
+        told: Facts = {"priors": wanted, "costs": matrix, "reject": reject, "alpha": sets, "by_class": by_class}
+        told |= {"missing_columns": missing_columns, "interval": interval}
         _predict_parts(estimator, schema, data, output, keep, told, common, sheet)
         return
-    table, rows = read_rows(estimator, schema, data, sheet)
+    table, rows = read_rows(estimator, schema, data, sheet, missing_columns)
     chosen: Told
     if adapt:
         chosen = estimator.adapt_priors(rows)
         remark_priors(estimator, chosen, data, common)
     else:
         chosen = given_priors(priors, estimator)
-    answers = _answer(estimator, rows, chosen, matrix, reject, sets, by_class, common)
+    answers = _answer(estimator, rows, chosen, matrix, reject, (sets, by_class, interval), common)
     if keep:
         answers = _beside(table.kept(rows.column_names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
@@ -118,14 +125,14 @@ def _predict_parts(
     kept = [] if not keep else names if source.csv is None else list(source.csv.names)
     wanted = [str(name) for name in estimator.feature_names_in_]
     missing = [name for name in wanted if name not in names]
-    if missing:
-        raise ColumnProblem.absent(missing, names, data, "which the model needs")
-    answers = _names(estimator, told["alpha"] is not None)
+    if missing and told["missing_columns"] == "error":
+        raise ColumnProblem.needed(missing, names, data)
+    answers = _names(estimator, told["alpha"] is not None, told["interval"] is not None)
     columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in answers)]
     with noting_warnings(common):
         if told["priors"] == "adapt":
             with rows_progress(common, "Estimating class priors") as watch:
-                told["priors"] = adapt_to_table(estimator._fitted, source, watch)
+                told["priors"] = adapt_to_table(estimator._fitted, source, watch, told["missing_columns"])
             remark_priors(estimator, told["priors"], data, common)
         with rows_progress(common, "Labelling") as watch:
             rows = estimator.predict_table(source, output, keep=kept, progress=watch, **told)
@@ -141,18 +148,17 @@ def _answer(
     priors: Told,
     costs: Array | None,
     reject: float | None,
-    alpha: float | None,
-    by_class: bool,
+    sets: tuple[float | None, bool, float | None],
     common: Common,
 ) -> Table:
-    """Return the table of labels, posteriors, log densities and sets, one row per row."""
+    """Return the table of labels, posteriors, log densities, sets and intervals, one row per row."""
     import pyarrow as pa
 
     from .. import classify
     from .._arrays import np
 
-    labels = pa.array(estimator.classes_.tolist())
-    parts = []
+    labels, (alpha, by_class, interval) = pa.array(estimator.classes_.tolist()), sets
+    names, parts = _names(estimator, alpha is not None, interval is not None), []
     with noting_warnings(common), progress(common, "Labelling", rows.num_rows) as advance:
         for start in range(0, rows.num_rows, CHUNK):
             part = rows.slice(start, CHUNK)
@@ -163,16 +169,20 @@ def _answer(
             columns.append(pa.array(estimator.score_samples(part)))
             if alpha is not None:
                 columns += [pa.array(column) for column in estimator.predict_set(part, alpha, by_class=by_class).T]
-            parts.append(pa.table(columns, names=_names(estimator, alpha is not None)))
+            if interval is not None:
+                ends = estimator.predict_proba_interval(part, interval, priors=priors)
+                columns += [pa.array(column) for column in ends.reshape(part.num_rows, -1).T]
+            parts.append(pa.table(columns, names=names))
             advance(part.num_rows)
     answers: Table = pa.concat_tables(parts)
     return answers
 
 
-def _names(estimator: GenerativeEstimator, sets: bool) -> list[str]:
+def _names(estimator: GenerativeEstimator, sets: bool, intervals: bool) -> list[str]:
     labels = estimator.classes_.tolist()
     inside = [f"in_{label}" for label in labels] if sets else []
-    return ["label", *(f"p_{label}" for label in labels), "log_density", *inside]
+    ends = [f"{end}_{label}" for label in labels for end in ("low", "high")] if intervals else []
+    return ["label", *(f"p_{label}" for label in labels), "log_density", *inside, *ends]
 
 
 def _beside(table: Table, answers: Table, common: Common) -> Table:

@@ -80,6 +80,12 @@ class ColumnProblem(SchemaError):
         )
 
     @classmethod
+    def needed(cls, names: Sequence[str], columns: Sequence[str], path: object) -> ColumnProblem:
+        """Name columns of a model that a table lacks, and the option that does without them."""
+        told = cls.absent(names, columns, path, "which the model needs")
+        return cls(f"{told} Commands that answer for a table do without them by --missing-columns missing.")
+
+    @classmethod
     def unusable(cls, message: object, names: Sequence[str]) -> ColumnProblem:
         """Add to a refusal of the library how to leave the columns out here."""
         return cls(f"{message} On the command line: {drop_flags(names)}")
@@ -164,9 +170,9 @@ def did_you_mean(name: str, known: Sequence[str], what: str) -> str:
     return f"did you mean {' or '.join(map(repr, near))}?" if near else f"{what} {quoted(known)}."
 
 
-def drop_flags(names: Sequence[str]) -> str:
-    """Return the options that leave these columns out, ready to paste."""
-    return " ".join(f"--drop {quote(name)}" for name in names)
+def drop_flags(names: Sequence[str], option: str = "--drop") -> str:
+    """Return the options that leave these columns out, or another one for each, ready to paste."""
+    return " ".join(f"{option} {quote(name)}" for name in names)
 
 
 def count(number: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ from ..schema import Name, Schema
 from .answers import deliver, free_name, model_columns, open_model, read_for, read_rows
 from .files import check_output, read_table
 from .output import COMMON, Common, Facts, progress
-from .parameters import Answers, Out, Rows, SavedModel, Sheet, Switch
+from .parameters import Answers, MissingColumns, Out, Rows, SavedModel, Sheet, Switch
 from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ def explain(
     output: Out = None,
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
     """Say of each row which columns speak for its class against the next most probable one.
 
     A line per row: its number in DATA, from 1, its class, how many to one the odds against the next class are, and the
     columns that move these odds most, each with the logarithm it adds (in nats; 2.3 makes the odds ten times better).
-    The logarithms of all columns and of the class priors add up to that of the odds.
+    The logarithms of all columns and of the class priors add up to that of the odds. Of a text the words that move them
+    most stand behind it, in brackets.
 
     With --json or --output: the numbers of all columns, `prior` for the class priors and `log_odds` their sum.
 
@@ -53,18 +55,25 @@ def explain(
     --------
     $ suffice explain penguins.suffice new-penguins.csv --top 2
     """
+    from ..estimate.families import text_positions
+
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
-    table = read_for(estimator, schema, data, sheet=sheet).columns
+    table = read_for(estimator, schema, data, sheet=sheet, missing_columns=missing_columns).columns
     rows = model_columns(table, names, data) if schema.named else table
     with progress(common, f"Explaining {data.name}"):
         answer = _answer(estimator, rows, names)
     if output is not None or common.json:
         deliver(answer, output, common, {"classes": estimator.classes_.tolist()}, "explanations")
         return
-    for row, cells in zip(answer.to_pylist(), rows.to_pylist(), strict=True):
-        print(visible(_line(row, names, cells, top)).replace("\n", "\\n"))
+    texts = text_positions(estimator._fitted.blocks)
+    words = estimator.explain(rows, words=True) if texts else [{}] * rows.num_rows
+    place = {label: i for i, label in enumerate(estimator.classes_.tolist())}
+    for row, cells, said in zip(answer.to_pylist(), rows.to_pylist(), words, strict=True):
+        sides = place[row["class"]], place[row["against"]]
+        told = {str(name): _words(own, *sides, top) for name, own in said.items()}
+        print(visible(_line(row, names, cells, top, told)).replace("\n", "\\n"))
 
 
 def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str]) -> Table:
@@ -92,12 +101,19 @@ def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str]) -> Ta
     return answer
 
 
-def _line(row: Facts, names: list[str], cells: Facts, top: int) -> str:
+def _words(words: Mapping[str, Array], first: int, second: int, top: int) -> str:
+    """Return the words of a text that move the odds of two classes most, with what each adds."""
+    odds = {word: float(own[first] - own[second]) for word, own in words.items()}
+    ranked = sorted(odds, key=lambda word: -abs(odds[word]))[:top]
+    return f" ({', '.join(f'{word} {odds[word]:+.2f}' for word in ranked)})" if ranked else ""
+
+
+def _line(row: Facts, names: list[str], cells: Facts, top: int, words: Mapping[str, str]) -> str:
     ranked = sorted(names, key=lambda name: -abs(row[f"by_{name}"]))[:top]
     odds = math.exp(min(row["log_odds"], 700.0))
     size = f"{odds:,.1f}" if odds < 1000 else f"{odds:.1e}"
     said = [
-        f"{name}={cell_as_text(value)} {row[f'by_{name}']:+.2f}"
+        f"{name}={cell_as_text(value)} {row[f'by_{name}']:+.2f}{words.get(name, '')}"
         for name, value in zip(ranked, map(cells.get, ranked), strict=True)
     ]
     return f"{row['row']}: {row['class']}, {size} to 1 against {row['against']}: {', '.join(said)}"
@@ -121,6 +137,7 @@ def outliers(
     by_class: Switch = False,
     keep: Switch = False,
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
     """Say of each row how likely a row of the model is at least as far out.
@@ -147,7 +164,7 @@ def outliers(
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    read, rows = read_rows(estimator, schema, data, sheet)
+    read, rows = read_rows(estimator, schema, data, sheet, missing_columns)
     table = read.kept(rows.column_names, output, common.json)
     with progress(common, f"Judging {data.name}"):
         p_values = estimator.outlier_pvalues(rows, by_class=by_class)
@@ -208,6 +225,7 @@ def next_(
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
     costs: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=NUMBER|FILE", show_default=False)] = (),
     sheet: Sheet = None,
+    missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
     """Say of each row which missing cells to ask for next: those expected to tell most of its class.
@@ -236,7 +254,7 @@ def next_(
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    _, rows = read_rows(estimator, schema, data, sheet)
+    _, rows = read_rows(estimator, schema, data, sheet, missing_columns)
     price = read_costs(costs, schema)
     with progress(common, f"Looking ahead in {data.name}"):
         gain = estimator.information_gain(rows, costs=price or None)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..errors import DataError, SufficeError, align, visible
+from ..errors import DataError, SufficeError, align, spaced, visible
 from ..notes import details, to_know
-from ..schema import Column, Schema
+from ..schema import Column, Kind, Schema
 from .answers import load_model
 from .edit import held
 from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, print_json, quality_of
@@ -49,7 +49,7 @@ def show(
     ----------
     details
         Show also what there is nothing to do about: the temperature, weight and settings of each model of the pool, and
-        what was chosen or completed on the way.
+        what was chosen or completed on the way; and notes of one kind each by itself.
 
     Examples
     --------
@@ -92,6 +92,7 @@ def summarize(path: Path) -> Facts:
         "worth": _worth(estimator),
         "notes": [str(note) for note in estimator.notes_],
         "to_know": to_know(estimator.notes_),
+        "to_know_each": to_know(estimator.notes_, each=True),
         "details": details(estimator.notes_),
     }
 
@@ -144,6 +145,7 @@ def _meaning(kind: str, settings: Facts) -> str:
 def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, statistics: ByClass) -> list[Facts]:
     """Return one entry per column in the model's order."""
     from ..forest import ForestDensity
+    from ..table.dates import about
 
     known = estimator.columns_
     blocks, densities = document["blocks"], estimator.model_.density.blocks
@@ -162,7 +164,10 @@ def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, st
             entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - weight)}
             told = known[position].to_dict()
             values = {"values": str(known[position]), **{name: told[name] for name in VALUES}}
-            entries[position] = entry | {"family": family} | values | _in_order(_parameters(density, j), column)
+            parameters = _in_order(_parameters(density, j), column)
+            if column.kind is Kind.DATE and "mean" in parameters:
+                parameters["mean"] = [about(mean, 3_600.0) for mean in parameters["mean"]]
+            entries[position] = entry | {"family": family} | values | parameters
     return [entries[position] for position in sorted(entries)]
 
 
@@ -276,7 +281,7 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
     ]
     amount = "weight" if summary["weighted"] else "rows"
     rows = [["class", amount, "prior"]]
-    rows += [[str(c["label"]), f"{c['weight']:,.6g}", f"{c['prior']:.3f}"] for c in classes[:MOST_CLASSES]]
+    rows += [[spaced(c["label"]), f"{c['weight']:,.6g}", f"{c['prior']:.3f}"] for c in classes[:MOST_CLASSES]]
     lines += [*align(rows, width=width), *_more(len(classes) - MOST_CLASSES, "classes"), ""]
     if "members" in summary:
         lines += [*_member_table(summary, width, whole), ""]
@@ -284,7 +289,7 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
     lines += [*textwrap.wrap(_most_worth(summary["worth"]), width), ""] if summary["worth"] else []
     lines += textwrap.wrap("Numbers: mean ± standard deviation. Categories: probability within the class.", width)
-    notes = [f"Note: {note}." for note in summary["to_know"]]
+    notes = [f"Note: {note}." for note in summary["to_know_each" if whole else "to_know"]]
     rest = summary["details"]
     notes += [f"Detail: {note}." for note in rest] if whole else []
     if rest and not whole:
@@ -350,7 +355,7 @@ def _column_tables(classes: list[Facts], columns: list[Facts], width: int) -> li
 
 
 def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int, width: int | None = None) -> list[str]:
-    rows = [["column", "family", "values", "missing", *(str(c["label"]) for c in classes[start:stop])]]
+    rows = [["column", "family", "values", "missing", *(spaced(c["label"]) for c in classes[start:stop])]]
     blank = [""] * (stop - start)
     for column in columns:
         missing = f"{column['missing']:.1%}" if column["missing"] else "none"
@@ -366,7 +371,7 @@ def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int, wi
         if "levels" not in column:
             continue
         rows += [
-            [f"  {level['level']}", "", "", "", *(percent(p) for p in level["probability"][start:stop])]
+            [f"  {spaced(level['level'])}", "", "", "", *(percent(p) for p in level["probability"][start:stop])]
             for level in column["levels"][:MOST_LEVELS]
         ]
         if len(column["levels"]) > MOST_LEVELS:
@@ -374,8 +379,12 @@ def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int, wi
     return align(rows, left=(0, 1, 2), width=width)
 
 
-def plus_minus(mean: float, deviation: float | None) -> str:
-    """Return a mean and its standard deviation with two figures of the deviation: 38.8 ± 2.7."""
+def plus_minus(mean: float | str, deviation: float | None) -> str:
+    """Return a mean and its standard deviation with two figures of the deviation: 38.8 ± 2.7; a date in its words."""
+    if isinstance(mean, str):
+        from ..table.dates import length_in_words
+
+        return f"always {mean}" if deviation is None else f"{mean.partition(' ')[0]} ± {length_in_words(deviation)}"
     if deviation is None or deviation == 0:
         return f"always {mean:.6g}" if deviation is None else f"{mean:.6g} ± 0"
     digits = int(f"{deviation:e}".partition("e")[2])  # the power of ten of the deviation

@@ -14,7 +14,7 @@ from .._dialect import Dialect
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
-from .files import read_file
+from .files import read_file, without_blanks
 from .output import Common
 from .parameters import TableOptions
 from .problems import ColumnProblem, TargetProblem, UsageProblem, WeightProblem, drop_flags
@@ -31,8 +31,9 @@ class Training:
     """Rows to learn from.
 
     `columns` is the table of the other columns, `labels` one class label per row, `weight` one number per row or None,
-    `groups` which rows belong together or None, `unlabelled` how many rows were left out because they have no label,
-    `dialect` how a CSV was written, `numbers` (n,) which rows of the file they are, from 1.
+    `groups` which rows belong together or None, `time` when they were seen or None, `unlabelled` how many rows were
+    left out because they have no label, `dialect` how a CSV was written, `numbers` (n,) which rows of the file they
+    are, from 1.
     """
 
     columns: Table
@@ -42,6 +43,7 @@ class Training:
     groups: Column | None = None
     dialect: Dialect | None = None
     numbers: Codes | None = None
+    time: Column | None = None
 
     @property
     def classes(self) -> list[Level]:
@@ -64,13 +66,21 @@ class Training:
         return [str(column.name) for column in read_columns(self.columns).schema.columns if column.kind.is_number]
 
 
-def read_training(path: Path, target: str, table: TableOptions, weight: str | None, common: Common) -> Training:
-    """Return the rows of a file that have a label, saying on stderr what was left out."""
+def read_training(
+    path: Path,
+    target: str,
+    table: TableOptions,
+    weight: str | None,
+    common: Common,
+    time: str | None = None,
+    keep: Sequence[str] = (),
+) -> Training:
+    """Return the rows of a file that have a label, saying on stderr what was left out; `keep` is more to keep."""
     from ..engines.arrow import how_many, missing
 
-    found = read_file(path, training_reading(target, table))
+    found = read_file(path, training_reading(target, table, time))
     groups = table.groups
-    check_named(found.columns.column_names, target, table.drop, weight, path, groups)
+    check_named(found.columns.column_names, target, (*table.drop, *table.keep), weight, path, groups, time)
     if found.csv is not None and found.csv.measured:
         raise TargetProblem.measured(target, found.csv.measured)
     rows, numbers = _labelled_rows(found.columns, target)
@@ -80,22 +90,26 @@ def read_training(path: Path, target: str, table: TableOptions, weight: str | No
     if len(classes) == 1:
         raise TargetProblem.one_class(target, classes[0].as_py(), rows.num_rows)
     weights = None if weight is None else _weights(rows.column(weight), weight)
-    columns = rows.drop_columns(list({target, *table.drop, *(name for name in (weight, groups) if name is not None)}))
+    beside = {name for name in (weight, groups, time) if name is not None}
+    columns = rows.drop_columns(list({target, *table.drop, *beside}))
     empty = [name for name in columns.column_names if how_many(missing(columns.column(name))) == columns.num_rows]
     remark_empty(empty, columns.num_columns, common)
     columns = columns.drop_columns(empty)
-    if table.auto_drop:
-        dropped = automatic_drops(columns, None if found.csv is None else found.csv.dialect)
-        if dropped:
-            reasons = ", ".join(f"{name!r} ({why})" for name, why in dropped.items() if why)
-            common.remark(f"Left out: {reasons}.")
+    dialect = None if found.csv is None else found.csv.dialect
+    dropped = (automatic_drops if table.auto_drop else identifiers)(columns, dialect)
+    dropped = {name: why for name, why in dropped.items() if name not in (*table.keep, *keep)}
+    if dropped and (table.auto_drop or len(dropped) < columns.num_columns):
         columns = columns.drop_columns(list(dropped))
+        reasons = ", ".join(f"{name!r} ({why})" for name, why in dropped.items() if why)
+        keep_them = f" Such values tell nothing of other rows. To keep them: {drop_flags(list(dropped), '--keep')}"
+        common.remark(f"Left out: {reasons}.{'' if table.auto_drop else keep_them}")
     _check_columns(columns, target)
     if unlabelled:
         common.remark(f"{unlabelled} of {rows.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
     belong = None if groups is None else group_values(rows.column(groups))
-    return Training(columns, given, weights, unlabelled, belong, found.dialect, numbers)
+    times = None if time is None else time_values(rows.column(time), table.dates)
+    return Training(columns, given, weights, unlabelled, belong, found.dialect, numbers, times)
 
 
 def read_orders(words: Sequence[str]) -> dict[str, list[str]]:
@@ -134,11 +148,11 @@ def in_order(training: Training, orders: Mapping[str, Sequence[str]]) -> Trainin
     return replace(training, columns=table)
 
 
-def training_reading(target: str, table: TableOptions) -> Reading:
+def training_reading(target: str, table: TableOptions, time: str | None = None) -> Reading:
     """Return how a file to learn from is read."""
     from ..engines import Reading
 
-    left_out, orders = frozenset(table.drop), {"day-first": "dmy", "month-first": "mdy"}
+    left_out = frozenset(table.drop) | {time}
     return Reading(
         target=target,
         labels=table.labels,
@@ -146,8 +160,11 @@ def training_reading(target: str, table: TableOptions) -> Reading:
         blank=table.missing_text,
         trim=not table.keep_spaces,
         sheet=table.sheet,
-        dates=orders.get(table.dates or ""),
+        dates=ORDERS.get(table.dates or ""),
     )
+
+
+ORDERS = {"day-first": "dmy", "month-first": "mdy"}  # of dates, as the calendar calls them
 
 
 def check_named(
@@ -157,15 +174,16 @@ def check_named(
     weight: str | None,
     path: Path,
     groups: str | None = None,
+    time: str | None = None,
 ) -> None:
     """Refuse names of columns that are not there, and one column for two things."""
-    for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
+    for wanted, role in ((target, "for --target"), *((name, "for --drop or --keep") for name in drop)):
         if wanted not in names:
             raise ColumnProblem.absent([wanted], names, path, role)
-    for name, option in ((weight, "--weight"), (groups, "--groups")):
+    for name, option in ((weight, "--weight"), (groups, "--groups"), (time, "--time")):
         if name is not None and name not in names:
             raise ColumnProblem.absent([name], names, path, f"for {option}")
-    given = [(target, "--target"), (weight, "--weight"), (groups, "--groups")]
+    given = [(target, "--target"), (weight, "--weight"), (groups, "--groups"), (time, "--time")]
     for (one, first), (other, second) in combinations(given, 2):
         if one is not None and one == other:
             raise UsageProblem(f"{first} and {second} are both {one!r}. Name a column of its own for each.")
@@ -195,22 +213,26 @@ def read_batch(
     missing: Sequence[str] = (),
     sheet: str | None = None,
     groups: str | None = None,
+    missing_columns: str = "error",
+    time: str | None = None,
 ) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
-    also = tuple(name for name in (weight, groups) if name is not None)
-    found = read_for(estimator, schema, path, also, target, tuple(missing), sheet, learning=True)
+    also = tuple(name for name in (weight, groups, time) if name is not None)
+    told = tuple(missing), sheet, True, missing_columns
+    found = read_for(estimator, schema, path, also, target, *told)
     table = found.columns
-    check_named(table.column_names, target, (), weight, path, groups)
+    check_named(table.column_names, target, (), weight, path, groups, time)
     check_not_read(target, schema, groups)
-    rows, _ = _labelled_rows(table, target)
+    rows, numbers = _labelled_rows(table, target)
     unlabelled = table.num_rows - rows.num_rows
     weights = None if weight is None else _weights(rows.column(weight), weight)
-    others = rows.drop_columns([target, *also])
+    others = rows.drop_columns([target, *(name for name in also if name != time or name not in schema.names)])
     belong = None if groups is None else group_values(rows.column(groups))
     columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
-    return Training(columns, rows.column(target), weights, unlabelled, belong, found.dialect)
+    times = None if time is None else time_values(found.written([time]).column(time).take(numbers - 1))
+    return Training(columns, rows.column(target), weights, unlabelled, belong, found.dialect, numbers, times)
 
 
 def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
@@ -258,6 +280,22 @@ def group_values(column: Column) -> Column:
     return values.cast(pa.string()) if pa.types.is_temporal(values.type) else values
 
 
+def time_values(column: Column, order: str | None = None) -> Column:
+    """Return when rows were seen, text as moments where all of it is dates of one notation; `order` as declared."""
+    import pyarrow.compute as pc
+
+    from ..engines.arrow import decoded, is_text
+    from ..engines.calendar import NOTATIONS, moments
+
+    values = decoded(column)
+    if not is_text(values.type):
+        return values
+    values = without_blanks(pc.utf8_trim_whitespace(values.combine_chunks()))
+    read = [moments(values, notation) for notation in ([ORDERS[order]] if order else NOTATIONS)]
+    known = [own for own in read if own is not None]
+    return known[0] if len(known) == 1 else values
+
+
 def _weights(column: Column, name: str) -> Array:
     values = weight_values(column, name)
     if not values.any():
@@ -289,7 +327,10 @@ def _check_columns(columns: Table, target: str) -> None:
     if not columns.num_columns:
         raise ColumnProblem.nothing_left(target)
     fields = list(columns.schema)
-    temporal = [field for field in fields if pa.types.is_temporal(field.type)]
+    read = pa.types.is_date, pa.types.is_timestamp
+    temporal = [
+        own for own in fields if pa.types.is_temporal(own.type) and not any(is_one(own.type) for is_one in read)
+    ]
     if temporal:
         message = SchemaError.temporal(temporal[0].name, temporal[0].type)
         raise ColumnProblem.unusable(message, [field.name for field in temporal])
@@ -321,34 +362,25 @@ def _remark_names(columns: Table, common: Common) -> None:
     """Warn of columns that look like the name or number of a row: they tell classes apart in these rows only."""
     import pyarrow as pa
 
+    from ..table import are_sentences
+
     for field in columns.schema:
         column = columns.column(field.name)
         if field.name == "":
             common.remark('The column without a name is used like any other. If it numbers the rows: --drop ""')
-        elif pa.types.is_integer(field.type) and columns.num_rows > FEW_ROWS and _numbers_rows(column):
-            common.remark(
-                f"Column {field.name!r} counts from one row to the next. If it only numbers the rows: "
-                f"{drop_flags([field.name])}"
-            )
         elif pa.types.is_string(field.type) and _holds_dates(column):
             common.remark(
                 f"Column {field.name!r} holds dates, and each one is used as a text of its own. If they only date the "
                 f"rows: {drop_flags([field.name])}"
             )
         elif pa.types.is_string(field.type) and columns.num_rows > FEW_ROWS:
-            distinct = len(column.unique())
-            if distinct > ALMOST_ALL * columns.num_rows:
+            texts = column.unique()
+            distinct = len(texts)
+            if not are_sentences(texts.to_pylist()) and distinct > ALMOST_ALL * columns.num_rows:
                 common.remark(
                     f"Column {field.name!r} has {distinct} different texts in {columns.num_rows} rows. "
                     f"If it only names the rows: {drop_flags([field.name])}"
                 )
-
-
-def _numbers_rows(column: Column) -> bool:
-    """Say whether whole numbers rise by one from row to row."""
-    from .._arrays import np
-
-    return not column.null_count and bool((np.diff(column.to_numpy()) == 1).all())
 
 
 def _holds_dates(column: Column) -> bool:
@@ -360,7 +392,6 @@ def _holds_dates(column: Column) -> bool:
 
 FEW_ROWS = 20  # of which too much is different by chance
 ALMOST_ALL = 0.5  # a text column with more distinct values than this share of its cells names rows
-DENSE = 1.5  # whole numbers that are all different among so few times as many are no measurement
 DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b"
 ID = re.compile(
     r"(?i)(?:^|[^a-z])(?:id|ids|no|nr|num|number|key|index|uuid|guid|code)(?:$|[^a-z])|[a-z](?:ID|Id|No|Nr)$"
@@ -379,26 +410,52 @@ def automatic_drops(columns: Table, dialect: Dialect | None) -> dict[str, str]:
     return found | {name: why for name, why in others.items() if why}
 
 
+def identifiers(columns: Table, dialect: Dialect | None) -> dict[str, str]:
+    """Return the columns in which each row has its own value, as an identifier has, and why they count as such."""
+    dates = () if dialect is None else dialect.dates  # days, which may all differ
+    found = {name: _of_each_row(name, columns.column(name)) for name in columns.column_names if name not in dates}
+    return {name: why for name, why in found.items() if why}
+
+
+def _of_each_row(name: str, cells: Column) -> str:
+    """Return what a column holds if it names rows: texts or whole numbers that are all different, else ""."""
+    import pyarrow as pa
+
+    from .._arrays import np
+    from ..engines.arrow import decoded, is_text
+    from ..stats.dependent_rows import ALL_DIFFER, Cells, name_rows
+    from ..table import are_sentences
+
+    cells = decoded(cells).drop_null()
+    text = is_text(cells.type)
+    if not (text or pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
+        return ""
+    values, count = cells.unique(), len(cells)
+    if count <= FEW_ROWS or len(values) < ALL_DIFFER * count:
+        return ""
+    if text:
+        return "" if are_sentences(values.to_pylist()) or _holds_dates(cells) else "all different"
+    named = pa.types.is_integer(cells.type) and len(values) == count and ID.search(name)
+    is_name = named or name_rows(Cells(cells.to_numpy().astype(np.float64), False))
+    return "whole numbers, all different" if is_name else ""
+
+
 def _why(name: str, cells: Column) -> str:
     """Return what a column holds if that only tells rows apart, else ""."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from ..engines.arrow import decoded, is_text
+    from ..table import are_sentences
 
-    cells = decoded(cells).drop_null()
-    count = len(cells)
-    if not count:
-        return ""
-    text = is_text(cells.type)
-    if pa.types.is_temporal(cells.type) or (text and pc.all(pc.match_substring_regex(cells, DATE)).as_py()):
+    known = decoded(cells).drop_null()
+    count, text = len(known), is_text(known.type)
+    dated = pa.types.is_temporal(known.type) or (text and pc.all(pc.match_substring_regex(known, DATE)).as_py())
+    if count and dated:
         return "dates"
-    if count <= FEW_ROWS:
+    if not text or count <= FEW_ROWS:
+        return _of_each_row(name, cells)
+    texts = known.unique()
+    if len(texts) <= ALMOST_ALL * count or are_sentences(texts.to_pylist()):
         return ""
-    distinct = len(cells.unique())
-    if text and distinct > ALMOST_ALL * count:
-        return "all different" if distinct == count else f"{distinct:,} different texts in {count:,} cells"
-    if pa.types.is_integer(cells.type) and distinct == count:
-        span = pc.max(cells).as_py() - pc.min(cells).as_py() + 1
-        return "whole numbers, all different" if span <= DENSE * count or ID.search(name) else ""
-    return ""
+    return "all different" if len(texts) == count else f"{len(texts):,} different texts in {count:,} cells"

@@ -5,7 +5,7 @@
 
 from .counts import Bernoulli as Bernoulli, Categorical as Categorical, Multinomial as Multinomial, Poisson as Poisson
 from .covariance import Covariance as Covariance, Diagonal as Diagonal, Full as Full, Spherical as Spherical
-from .density import Density as Density, Limit as Limit, as_density as as_density
+from .density import Density as Density, Draw as Draw, Limit as Limit, as_density as as_density
 from .gaussian import Gaussian as Gaussian
 from .low_rank import LowRank as LowRank
 from .mixture import Mixture as Mixture

@@ -19,6 +19,7 @@ from .._arrays import IN_MEMORY, Array, Codes, NDArray, gammaln, np, row_chunks,
 from .._arrays_api import DeviceArray, blocks, fetch, put
 from .._foreign import Foreign
 from ..schema import Level
+from .within import Within
 
 NEAR = np.arange(-7.0, 7.5)  # scales from the centre, for tails like a Gaussian's
 _AHEAD = np.array([0.4, 0.8, 1.3, 2.0, 3.0, 4.0, 5.5, 8.0, 12.0, 20.0, 35.0, 100.0, 300.0, 1e3, 1e4])
@@ -262,6 +263,13 @@ class Density(ABC):
         """
         raise NotImplementedError
 
+    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
+        """Return what is known of rows (m, d) whose missing numbers lie within [low, high], (d,) each; see `Within`.
+
+        Ends without a limit are infinite. By default nothing is known (None), and rows are drawn until they lie there.
+        """
+        return None
+
     def outcomes(self, rows: Any) -> Iterator[Outcomes]:
         """Yield what each missing cell may hold by itself, with p(value | known cells of the block, class).
 
@@ -315,6 +323,9 @@ class Density(ABC):
         return type(self).__name__
 
 
+Draw = Callable[[np.random.RandomState], Density]  # of parameters
+
+
 class ForeignDensity(Foreign, Density):
     """A density that does not inherit from `Density`, with what it lacks added."""
 
@@ -348,6 +359,9 @@ class ForeignDensity(Foreign, Density):
 
     def sample(self, rows: object, codes: Codes, rng: np.random.RandomState) -> object:
         return self.given.sample(rows, codes, rng)
+
+    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
+        return self.asked("within", Density.within, rows, low, high)  # type: ignore[no-any-return]
 
     def outcomes(self, rows: object) -> Iterator[Outcomes]:
         return self.asked("outcomes", Density.outcomes, rows)  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float6
 from .covariance import FAR, Covariance, Diagonal, Full, Spherical
 from .density import NEAR, Density, Outcomes, gaussian_kernel, number_outcomes
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
+from .within import Within, bells_within
 
 WIDE = 30  # columns, from which on inverses of the missing cells of a row take clearly less than those of the others
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
@@ -156,6 +157,11 @@ class Gaussian(Density):
                 drawn[mine] += law.mean(centered[mine]) + noise
             out[np.ix_(index, unseen)] = drawn
         return out
+
+    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
+        """Return what is known of numbers within ranges: truncated Gaussians, of one column where they correlate."""
+        alone = isinstance(self.covariance, Diagonal | Spherical)
+        return bells_within(rows, low, high, *self.regressions(rows), np.array(np.inf), independent=alone)
 
     def outcomes(self, rows: Array) -> Iterator[Outcomes]:
         """Yield what each missing cell (NaN) may hold: by class a Gaussian about its regression on the others."""

@@ -9,6 +9,7 @@ from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from .counts import draw_codes
 from .density import NEAR, Classes, Density, Outcomes, gaussian_kernel, number_outcomes
 from .gaussian import Gaussian
+from .within import Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,21 @@ class Mixture(Density):
     def shares(self, rows: Array, codes: Codes) -> Array:
         """Return p(component | x_o, class) of rows of these classes (n,), (n, m)."""
         return np.where(self.owner == codes[:, None], np.exp(self._log_responsibility(rows)), 0.0)
+
+    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
+        """Return what is known of numbers within ranges: in every class a mixture of its components' laws."""
+        found = self.components.within(rows, low, high)
+        if found is None:
+            return None
+        score = self._log_responsibility(rows) + found.log_mass
+        total = sum_within(score, self.owner)
+
+        def draw(index: Codes, codes: Codes, rng: np.random.RandomState) -> Array:
+            own = np.where(self.owner == codes[:, None], score[index], -np.inf)
+            share = np.exp(own - total[index, codes][:, None])
+            return np.asarray(found.draw(index, draw_codes(share, rng), rng))
+
+        return Within(total, found.columns, draw)
 
     def outcomes(self, rows: Array) -> Iterator[Outcomes]:
         """Yield what each missing cell (NaN) may hold: in every class a mixture of its components' regressions."""

@@ -12,6 +12,7 @@ from .counts import fill_missing
 from .covariance import Covariance, Full
 from .density import FAR, Density, Outcomes, number_outcomes
 from .gaussian import LOG_2PI, Gaussian, distances_by_size, integrate_missing
+from .within import Within, bells_within
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 
@@ -130,15 +131,9 @@ class MultivariateT(Density):
 
     def outcomes(self, rows: Array) -> Iterator[Outcomes]:
         """Yield what each missing cell (NaN) may hold: a Student t in every class, see `sample`."""
-        law, used = Gaussian(self.location, self.scale, self.used), list(self.used)
         for part in row_chunks(len(rows), rows_within(32 * rows.shape[1] * len(self.df), IN_MEMORY)):
             cells = rows[part]
-            center, scale = law.regressions(cells)
-            present = ~np.isnan(cells[:, used])
-            df = self.df + present.sum(axis=1)[:, None]
-            for observed, index in pattern_groups(present):
-                own = [used[c] for c in observed]
-                scale[index] *= self._conditional_scale(cells[np.ix_(index, own)], observed.tolist())[:, None]
+            center, scale, df = self._laws(cells)
             for j in self.used:
                 own_rows = np.flatnonzero(np.isnan(cells[:, j]))
 
@@ -149,6 +144,21 @@ class MultivariateT(Density):
                     yield from number_outcomes(
                         own_rows + part.start, j, center[own_rows, j], scale[own_rows, j], FAR, kernel
                     )
+
+    def _laws(self, cells: Array) -> tuple[Array, Array, Array]:
+        """Return centre and scale of each missing cell given the others (n, d, k), and degrees of freedom (n, k)."""
+        used = list(self.used)
+        center, scale = Gaussian(self.location, self.scale, self.used).regressions(cells)
+        present = ~np.isnan(cells[:, used])
+        for observed, index in pattern_groups(present):
+            own = [used[c] for c in observed]
+            scale[index] *= self._conditional_scale(cells[np.ix_(index, own)], observed.tolist())[:, None]
+        return center, scale, self.df + present.sum(axis=1)[:, None]
+
+    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
+        """Return what is known of numbers within ranges: a truncated t of one column."""
+        center, scale, df = self._laws(rows)
+        return bells_within(rows, low, high, center, scale, df[:, None], independent=False)
 
 
 def student_kernel(squares: Array, df: Array) -> Array:
@@ -346,6 +356,12 @@ class StudentT(LocationScale):
     def _standard_draws(self, c: Codes, j: Codes, rng: np.random.RandomState) -> Array:
         df = self.df[c, j]
         return np.asarray(rng.standard_normal(len(df)) * t_spread(df, rng))
+
+    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
+        """Return what is known of numbers within ranges: a truncated t of each column."""
+        scale = np.full(self.scale.shape, np.nan)
+        scale[:, self.used] = self.scale[:, self.used]
+        return bells_within(rows, low, high, self.location.T, scale.T, self.df.T, independent=True)
 
     def marginal(self, columns: Sequence[int]) -> Self:
         smaller = replace(self, df=self.df[:, list(columns)])

@@ -23,9 +23,10 @@ from ..stats import (
     PooledScatter,
     Statistic,
     SumStats,
+    TextStats,
     ValueStats,
 )
-from .counts import Given, MinCount, release_categories, release_sums, release_values
+from .counts import Given, MinCount, release_categories, release_sums, release_texts, release_values
 from .gaussian import Gaussians, Plan, release_diagonal, release_joint
 from .lonely import Fill, Kept, without_lonely
 
@@ -55,6 +56,8 @@ def release_block(
         zeros = family.name == "bernoulli"
         support = None if kept is None or zeros else kept.filled(len(weight))
         return release_sums(stats, weight, least, given, support, zeros)
+    if isinstance(stats, TextStats):
+        return release_texts(stats, weight, least, given, getattr(family, "occurs", False))
     if isinstance(stats, ValueStats):
         return release_values(stats, weight, least, given)
     if isinstance(stats, MixtureStats):

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .._arrays import Array, NDArray, np
-from ..stats import CategoricalStats, SumStats, ValueStats
+from ..errors import DataError
+from ..stats import CategoricalStats, SumStats, TextStats, ValueStats
+from ..stats.texts import TEXTS, TIMES
 
 SLACK = 1e-9  # of a weight, for rounding
 ROUNDED = "rounded counts of too few rows to none or to just enough"
 RARE = "made missing cells of levels that too few rows have"
+RARE_WORDS = "left out words that too few texts of a class have"
 SPREAD = "took from other classes what too few rows of a class would tell"
 GROUPED = "put means of neighbouring values in the place of single ones"
 
@@ -130,6 +133,36 @@ def release_sums(
     given.up(ROUNDED, small | gap)
     given.up(SPREAD, unseen)
     return SumStats(seen, total)
+
+
+def release_texts(stats: TextStats, weight: Array, least: MinCount, given: Given, occurs: bool) -> TextStats:
+    """Return counts of words that none or enough of the texts of a class have; words left to no class are gone.
+
+    What a word counts is told once: how often it is used, or, where words only occur, how many texts have it, and how
+    many have not. Texts that are too few to be told from the missing ones count as if all rows had one.
+    """
+    whole = np.broadcast_to(weight[:, None], stats.seen.shape)
+    gap = least.few(whole - stats.seen) | least.few(stats.seen)
+    seen, words, counts = np.where(gap, whole, stats.seen), [], []
+    given.up(ROUNDED, gap)
+    for j, (own, table) in enumerate(zip(stats.words, stats.counts, strict=True)):
+        if own is None:
+            raise DataError(
+                "The words of a column of texts are too many to be told apart, and how many texts a count is of is not "
+                "known. Next: leave that column out of a model that is released."
+            )
+        few, told = least.few(table[:, TEXTS]), table[:, TEXTS if occurs else TIMES]
+        kept = np.where(few, 0.0, told)
+        if occurs:
+            absent = least.few(seen[:, [j]] - kept)
+            kept = np.where(absent, seen[:, [j]], kept)
+        shown = np.flatnonzero(kept.any(axis=0))
+        if few.any():
+            given.up(RARE_WORDS, [j])
+        words.append(tuple(own[int(i)] for i in shown))
+        counts.append(np.repeat(kept[:, None, shown], 2, axis=1))
+    length = np.stack([own[:, TIMES].sum(axis=1) for own in counts], axis=1)
+    return TextStats(tuple(words), tuple(counts), seen, length)
 
 
 def _others(total: Array, seen: Array, known: NDArray[np.bool_]) -> Array:

@@ -51,7 +51,8 @@ def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool
 class DropIn:
     """What all share: settings of the parent that have no parameter here, and scikit-learn's rules for priors."""
 
-    covariance, divisor, missing, keep_rows = "full", "mle", "em", 0
+    covariance, divisor, missing = "full", "mle", "em"
+    keep_rows: int | str = 0
     prior: NormalInverseWishart | None = None
     smoothing: float | Dirichlet | Mapping[Name, float | Dirichlet] = 1.0
     _kind: ClassVar[type[Fitted]] = DropInFitted

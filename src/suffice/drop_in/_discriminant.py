@@ -10,7 +10,7 @@ from ..densities import Full, Gaussian, Product, Rows
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
-from ..estimators._state import ROWS, Constraints, OneOf
+from ..estimators._state import ROWS, Constraints, OneOf, rows_wanted
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Note
@@ -19,9 +19,6 @@ from ..schema import Schema
 from ..stats import ByClass, CompletedStats, FullScatter, GaussianStats, PatternStats
 from ..stats.by_class import Batch
 from ._common import DropIn, DropInFitted, attribute
-
-# Rows that are kept for Ledoit-Wolf, whose amount of shrinkage scikit-learn computes from all of them.
-EVERY_ROW = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +145,8 @@ class _Discriminant(DropIn, GaussianDiscriminant):
     def _settings(self, schema: Schema | None = None) -> Settings:
         own: Any = self.shrinkage
         rule = "ledoit-wolf" if own == "auto" else RDA(amount=own, target="identity") if own else None
-        kept = EVERY_ROW if own == "auto" and not self.keep_rows else int(self.keep_rows)
-        return Settings(shrinkage=Shrinkage(rule), keep_rows=kept)
+        wanted = "all" if own == "auto" and not self.keep_rows else self.keep_rows  # as scikit-learn has it
+        return Settings(shrinkage=Shrinkage(rule), keep_rows=rows_wanted(wanted, schema) or 0)
 
     def _particulars(self) -> dict[str, object]:
         return {"covariance_estimator": self.covariance_estimator}
@@ -245,9 +242,9 @@ class LinearDiscriminantAnalysis(_Discriminant):
         fitted = self._fitted
         return (fitted.rows(X)[0] - self._origin_of(fitted)) @ self.scalings_[:, : self._n_features_out]
 
-    def decision_function(self, X: object) -> Array:
+    def decision_function(self, X: object, *, missing_columns: str = "error") -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         assert isinstance(fitted, LinearFitted)
         origin = fitted.mean if len(fitted.labels) == 2 else self._origin_of(fitted)
         scores = linear_scores(fitted, fitted.rows(X)[0], origin)
@@ -291,9 +288,9 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         "principal axes, k of (d, d)", lambda m: [np.linalg.eigh(c)[1][:, ::-1] for c in m.covariances_]
     )
 
-    def decision_function(self, X: object) -> Array:
+    def decision_function(self, X: object, *, missing_columns: str = "error") -> Array:
         """Return log p(x, k) + ½ d log 2π (n, k), d the observed cells; for two classes their log odds (n,)."""
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         rows = fitted.rows(X)
         scores = fitted.joint.log_joint(rows)
         if scores.shape[1] == 2:

@@ -15,6 +15,7 @@ from ..estimate import Block, Family, Settings, Shrinkage
 from ..estimate.families import BernoulliFamily, CategoricalFamily
 from ..estimate.priors import smoothing_of
 from ..estimators import NaiveBayes
+from ..estimators._state import rows_wanted
 from ..notes import Kind, Note
 from ..schema import Name, Schema
 from ..stats import GaussianStats, SumStats
@@ -105,7 +106,8 @@ class _DiscreteNB(_NaiveBayes):
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         smoothing = 1.0 if schema is None else self._smoothing(schema)
-        return Settings(shrinkage=Shrinkage(None), smoothing=smoothing, keep_rows=int(self.keep_rows))
+        kept = rows_wanted(self.keep_rows, schema) or 0
+        return Settings(shrinkage=Shrinkage(None), smoothing=smoothing, keep_rows=kept)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         if np.shape(self.alpha) not in ((), (len(schema),)):
@@ -277,6 +279,7 @@ _DENSITY = (
     "impute",
     "leave_one_out",
     "outlier_pvalues",
+    "predict_proba_interval",
     "predict_set",
     "sample",
     "score_samples",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._dialect import Remark as Remark
 from .arrow import Spaces as Spaces, as_written as as_written, check_names as check_names
-from .csv_inference import of_spaces as of_spaces
+from .csv_inference import of_index as of_index, of_spaces as of_spaces
 from .csv_table import CsvTable as CsvTable, Reading as Reading
 from .csv_text import remark as remark
 from .files import answers_table as answers_table, write_tables as write_tables

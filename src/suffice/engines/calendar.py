@@ -1,4 +1,4 @@
-"""Parse dates to days since 1970-01-01, and derive calendar columns.
+"""Parse dates, and derive calendar columns.
 
 Notations: "iso" (2026-04-03, 2026/4/3, also with a time of day, or a time alone), "dmy" (3.4.2026, 03/04/26), "mdy"
 (4/3/2026) and "named" (3 Apr 2026, April 3, 2026). Years of two digits are those from 1969 to 2068, as in POSIX.
@@ -119,6 +119,11 @@ class Facts:
         )
 
     @property
+    def times_alone(self) -> bool:
+        """Whether they are times of day without a date."""
+        return self.timed and self.first == self.last == 0
+
+    @property
     def parts(self) -> list[str]:
         """What the calendar tells beside the number of days: what comes again, and has more than one value.
 
@@ -143,7 +148,9 @@ def added(name: str) -> dict[str, str]:
 
 
 def days(stamps: Column) -> Column:
-    """Return timestamps as days since 1970-01-01."""
+    """Return dates as days since 1970-01-01, numbers of these as they are."""
+    if not pa.types.is_temporal(stamps.type):
+        return stamps
     found: Column = pc.divide(stamps.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), float(DAY))
     return found
 
@@ -160,10 +167,11 @@ def part(days: Column, name: str) -> Column:
     return found
 
 
-def as_dates(days: Column, notation: str, like: str) -> Column:
-    """Return days as text in a notation, with the mark between its parts that another date has."""
+def as_dates(days: Column, notation: str, like: str, timed: bool = False) -> Column:
+    """Return days as text in a notation, with the mark between its parts that another date has, and the time of day."""
     mark = next((mark for mark in "./-" if mark in like), "-")
     form = {DAY_FIRST: f"%d{mark}%m{mark}%Y", MONTH_FIRST: f"%m{mark}%d{mark}%Y"}.get(notation, "%Y-%m-%d")
-    whole = pc.floor(days.cast(pa.float64())).cast(pa.int32()).cast(pa.date32())
-    found: Column = pc.strftime(whole, format=form)
+    seconds = pc.round(pc.multiply(days.cast(pa.float64()), 86_400.0)).cast(pa.int64()).cast(pa.timestamp("s"))
+    whole = f"{form} %H:%M:%S" if timed else form
+    found: Column = pc.strftime(seconds, format="%H:%M:%S" if re.match(r"\s*\d{1,2}:", like) else whole)
     return found

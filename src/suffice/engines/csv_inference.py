@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
@@ -14,12 +15,13 @@ import pyarrow.compute as pc
 from .._dialect import Dialect
 from ..errors import quoted
 from .arrow import Column, DataType, Spaces
-from .calendar import DAY_FIRST, ISO, MONTH_FIRST, added, as_dates, days, moments, part
+from .calendar import DAY_FIRST, MONTH_FIRST, added, as_dates, days, moments, part
 from .cells import PERCENT, REAL, TEXT, WHOLE, ColumnSniffer, UnexpectedCellError, convert, without
 from .csv_text import CsvProblem, Form, remark
 
 Sniffed = dict[str, ColumnSniffer]  # what is known of each column
 ORDERS = {DAY_FIRST: "day first", MONTH_FIRST: "month first"}
+INDEX = re.compile(r"__index_level_\d+__")
 WORDS = {".": "points", ",": "commas"}
 
 
@@ -91,7 +93,7 @@ def _common(marks: Iterable[str]) -> str:
 
 
 class Dates:
-    """The columns of dates of some files, which are read as days since 1970-01-01.
+    """The columns of dates of some files; of models that learned numbers there, these are days since 1970-01-01.
 
     `notations` are those of these columns, `kinds` their types; `parts` gives, for each column that the calendar adds,
     its name as the column it comes from and what it is of that: the month, the weekday or the hour.
@@ -120,8 +122,10 @@ class Dates:
                     )
                 notation = _notation(path, name, own, before.get(name, ""), order)
                 self.notations |= {} if notation is None else {name: notation}
-                timed = notation is not None and own.notations[notation].timed
-                self.kinds[name] = TEXT if notation is None else REAL if timed else WHOLE
+                facts = None if notation is None else own.notations[notation]
+                as_numbers = name in numbers if learned is not None else facts is not None and facts.times_alone
+                of_days, of_moments = (WHOLE, REAL) if as_numbers else (pa.date32(), pa.timestamp("us"))
+                self.kinds[name] = TEXT if facts is None else of_moments if facts.timed else of_days
         for name in [name for name in names if name in self.notations or name in before]:
             tells = [] if learned is not None else total[name].notations[self.notations[name]].parts
             for own_name, piece in added(name).items():
@@ -139,38 +143,40 @@ class Dates:
     def _remark(self, path: Path, total: Sniffed) -> None:
         for name, notation in self.notations.items():
             cell = next(iter(total[name].odd))
-            value = days(moments(pa.array([cell]), notation))
+            read = moments(pa.array([cell]), notation)
+            value = None if read is None else read[0].as_py()  # a date of this notation, as it was seen
             order = f", {ORDERS[notation]}" if notation in ORDERS else ""
             beside = [own for own, (base, _) in self.parts.items() if base == name]
             adds = f", with {quoted(beside)} beside it" if beside else ""
-            told = f"{cell!r} is {as_dates(value, ISO, '')[0].as_py()}, {value[0].as_py():.6g}"
-            remark(
-                f"{path.name}: dates in {name!r} were read as days since 1970-01-01{order}{adds}: {told}. "
-                f"To leave them out: --drop {quote(name)}"
-            )
+            told = f"dates{order}{adds}: {cell!r} is {value:%Y-%m-%d}" if value else "dates"
+            if self.kinds[name] == REAL:
+                told = f"times of day, as shares of it: {cell!r} is {days(read)[0].as_py():.6g}"
+            remark(f"{path.name}: {name!r} was read as {told}. To leave them out: --drop {quote(name)}")
 
     def read(self, cells: Column, name: str, blank: Column) -> Column:
-        """Return the cells of a column of dates as days; UnexpectedCellError for a cell that is none."""
+        """Return the cells of a column of dates; UnexpectedCellError for a cell that is none."""
         cells = without(cells, pa.concat_arrays([blank, pa.array([""])]))
         stamps = moments(cells, self.notations[name])
         if stamps is None:
             raise UnexpectedCellError(cells.drop_null()[0].as_py())
-        return days(stamps).cast(self.kinds[name])
+        kind = self.kinds[name]
+        return stamps.cast(kind) if pa.types.is_temporal(kind) else days(stamps).cast(kind)
 
     def part(self, values: Column, name: str) -> Column:
-        """Return a column that the calendar adds, of the days of the column it comes from."""
+        """Return a column that the calendar adds, of the column of dates it comes from."""
         if pa.types.is_null(values.type):
             return pa.nulls(len(values), self.kind(name))
-        return part(values, self.parts[name][1]).cast(self.kind(name))
+        return part(days(values), self.parts[name][1]).cast(self.kind(name))
 
     def kind(self, name: str) -> DataType:
         """Return the type of a column that the calendar adds."""
         return REAL if self.parts[name][1] == "hour" else WHOLE
 
     def written(self, values: Column, name: str, observed: Column) -> Column:
-        """Return days as dates in the notation of their column, of which `observed` are cells."""
+        """Return dates in the notation of their column, of which `observed` are cells."""
         like = pc.drop_null(observed.filter(pc.not_equal(observed, "")))
-        return as_dates(values, self.notations[name], like[0].as_py() if len(like) else "")
+        timed = self.kinds[name] in (REAL, pa.timestamp("us"))
+        return as_dates(days(values), self.notations[name], like[0].as_py() if len(like) else "", timed)
 
 
 def _notation(path: Path, name: str, seen: ColumnSniffer, before: str, order: str | None) -> str | None:
@@ -270,13 +276,28 @@ def of_spaces(paths: Sequence[Path], spaces: Spaces, may_keep: bool) -> None:
         remark(f"{_files(paths)}: {spaces}.{' To keep them: --keep-spaces' if may_keep else ''}")
 
 
+def of_index(name: str, names: Sequence[str], wanted: Collection[str]) -> list[str]:
+    """Return the columns that pandas made of an index without a name, but those `wanted`, and say so."""
+    found = [own for own in names if INDEX.fullmatch(own) and own not in wanted]
+    if found:
+        remark(f"{name}: {quoted(found)}, the row index that pandas stores beside a table, was left out.")
+    return found
+
+
 def of_missing(paths: Sequence[Path], seen: Sequence[Sniffed], odd: dict[str, str]) -> None:
-    """Say which text among numbers was read as a missing cell."""
+    """Say which text among numbers was read as a missing cell, in one line for all columns that have it."""
+    columns: dict[str, list[str]] = {}
     for name, text in odd.items():
-        files = [(path, file[name].odd[text]) for path, file in zip(paths, seen, strict=True) if text in file[name].odd]
-        times = sum(count for _, count in files)
-        where, cells = _files([path for path, _ in files]), f"{times:,} cell{'' if times == 1 else 's'}"
-        remark(f"{where}: {text!r} ({cells}) in column {name!r}, which holds numbers, was read as missing.")
+        columns.setdefault(text, []).append(name)
+    for text, names in columns.items():
+        found = [(path, file[name].odd.get(text, 0)) for path, file in zip(paths, seen, strict=True) for name in names]
+        times = sum(count for _, count in found)
+        where, cells = (
+            _files(list(dict.fromkeys(path for path, count in found if count))),
+            "cells" if times > 1 else "cell",
+        )
+        which = f"column {names[0]!r}, which holds" if len(names) == 1 else f"columns {quoted(names)}, which hold"
+        remark(f"{where}: {text!r} ({times:,} {cells}) in {which} numbers, was read as missing.")
 
 
 def of_labels(paths: Sequence[Path], target: str, found: Counter[str]) -> None:

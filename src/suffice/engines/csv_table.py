@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from .._dialect import Dialect
 from .._files import MISSING_TOKENS, format_of
 from ..errors import SourceError, quoted
-from ..schema import Schema, repeated_names
+from ..schema import Kind, Schema, repeated_names
 from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Spaces, Table, check_names, is_number, trim
 from .calendar import added
 from .cells import PERCENT, ColumnSniffer, UnexpectedCellError, blanks, convert, without
@@ -34,7 +34,8 @@ from .workbooks import key_names, read_sheet, text_batches
 class Reading:
     """What is known of the columns of a CSV before it is read, and what is to be made of them.
 
-    `text` are columns of text, whatever they look like, `numbers` columns known to hold numbers, `as_is` says of a
+    `text` are columns of text, whatever they look like, `numbers` columns known to hold numbers, `moments` those
+    known to hold dates, `as_is` says of a
     column that nobody counts with it. Labels are those of `target`: their cells as they stand ("text"), the same unless
     they are measurements or dates (None), or whole numbers ("numbers"). `blank` are further texts that mean a missing
     cell, `learned` is how the file wrote its cells that a model learned from, `sheet` names one of a workbook, and
@@ -44,6 +45,7 @@ class Reading:
 
     text: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    moments: tuple[str, ...] = ()
     as_is: Callable[[str], bool] | None = None
     target: str | None = None
     labels: str | None = None
@@ -69,10 +71,18 @@ class Reading:
         `also` names columns that are read beside those.
         """
         text = tuple(str(column.name) for column in schema.columns if column.kind.is_label)
-        numbers = tuple(str(column.name) for column in schema.columns if column.kind.is_number)
+        moments = tuple(str(column.name) for column in schema.columns if column.kind is Kind.DATE)
+        others = (str(column.name) for column in schema.columns if column.kind.is_number)
+        numbers = tuple(name for name in others if name not in moments)
         dated = () if learned is None else learned.dates  # of which a model may know the calendar's columns alone
-        used = {*text, *numbers, *also, *(name for name in dated if not added(name).keys().isdisjoint(numbers))}
-        known = cls(text, numbers, lambda name: name not in used) if schema.named else cls()
+        used = {
+            *text,
+            *numbers,
+            *moments,
+            *also,
+            *(name for name in dated if not added(name).keys().isdisjoint(numbers)),
+        }
+        known = cls(text, numbers, moments, lambda name: name not in used) if schema.named else cls()
         trim = learned is None or learned.trimmed is not False
         told = learned or Dialect()
         return replace(known, target=target, labels=labels, blank=blank, learned=told, sheet=sheet, trim=trim)
@@ -80,6 +90,11 @@ class Reading:
     def is_verbatim(self, name: str) -> bool:
         """Return whether a column is copied as it stands."""
         return self.as_is is not None and name != self.target and self.as_is(name)
+
+    @property
+    def wanted(self) -> set[str]:
+        """The columns that a table must have."""
+        return {*self.text, *self.numbers, *self.moments, *(() if self.target is None else (self.target,))}
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -122,11 +137,12 @@ class CsvTable:
 
     def _find_form(self, path: Path) -> Form:
         """Return how a file is written, with the names of its columns as they are to be used."""
-        kind, sheet = format_of(path), self._reading.sheet
+        reading = self._reading
+        kind, sheet = format_of(path), reading.sheet
         if kind != "Excel" and sheet is not None:
             raise CsvProblem(f"{str(path)!r} is no workbook, and has no sheet {sheet!r}. Next: leave out the sheet.")
         if kind == "Excel":
-            cells, told = read_sheet(path, sheet)
+            cells, told = read_sheet(path, sheet, reading.wanted)
             for text in told:
                 remark(text)
             form = Form("utf8", "", tuple(cells.column_names), held=cells)
@@ -137,7 +153,7 @@ class CsvTable:
                 raise explained(path, None, error) from error
         else:
             form = find_form(path)
-        names = self._spaces.trim_names(form.names) if self._reading.trim else form.names
+        names = self._spaces.trim_names(form.names) if reading.trim else form.names
         return form if names == form.names else replace(form, names=names, stored=form.names)
 
     def _check_names(self) -> None:
@@ -362,7 +378,7 @@ def _batches(
     path: Path, form: Form, columns: Sequence[str] | None = None, file: IO[bytes] | None = None
 ) -> Iterator[Rows]:
     """Yield record batches of text; a CsvProblem names the line where there is one."""
-    names = list(form.names if columns is None else columns)
+    names = list(form.names if columns is None or form.below else columns)  # all of them tell lines below the table
     known = dict(zip(form.names, form.stored or form.names, strict=True))
     stored = [known[name] for name in names]
     try:
@@ -371,6 +387,18 @@ def _batches(
         else:
             batches = open_csv(path, form, stored, file) if form.separator else text_batches(path, stored, file)
         for batch in batches:
-            yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+            found = pa.RecordBatch.from_arrays(batch.columns, names=names)
+            yield _without_footer(found, form.below).select(names if columns is None else list(columns))
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise explained(path, form, error) from error
+
+
+def _without_footer(batch: Rows, below: Sequence[str]) -> Rows:
+    """Return the rows but for those that stand below the table: one of these texts in the first cell, and no other."""
+    if not below:
+        return batch
+    first, *others = batch.columns
+    lone = pc.is_in(pc.utf8_trim_whitespace(first), value_set=pa.array(below))
+    for cells in others:
+        lone = pc.and_(lone, pc.equal(pc.utf8_trim_whitespace(cells), ""))
+    return batch.filter(pc.invert(lone))

@@ -25,7 +25,7 @@ import pyarrow.csv as arrow_csv
 
 from .._dialect import Remark
 from .._files import COMPRESSED, ending_for
-from ..errors import SourceError, sentence
+from ..errors import SourceError, quoted, sentence
 from .arrow import Table
 
 READ_CHUNK = 1 << 20  # bytes
@@ -33,6 +33,8 @@ SAMPLE = 1 << 16  # characters of a file that say how its cells are separated
 BLOCK = 1 << 24  # bytes of a CSV read at a time
 ROWS = 64  # that are looked at for the names of columns
 NUMBER_LIKE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
+TAIL = 1 << 12  # bytes at the end of a file, in which lines below the table are looked for
+FOOTER = re.compile(r"\s*(?:[*†‡©]|[^\W\d][^:]{0,30}:\s)")  # such as "Source: …"
 DECLARED = re.compile(r"sep=([,;\t|])\r?\n")  # the first line of what Excel writes for another country
 
 
@@ -60,7 +62,8 @@ class CsvProblem(SourceError):
 class Form:
     """How the text of a CSV file is encoded, what separates its cells, and the names of its columns.
 
-    `above` is how many lines stand above these; `held` the cells of a workbook, which is read at once. `stored` are the
+    `above` is how many lines stand above these, `below` are the texts that stand below the table, such as a source;
+    `held` the cells of a workbook, which is read at once. `stored` are the
     names as the file has them, with spaces around them; empty if they are the same.
     """
 
@@ -68,6 +71,7 @@ class Form:
     separator: str
     names: tuple[str, ...]
     above: int = 0
+    below: tuple[str, ...] = ()
     held: Table | None = field(default=None, repr=False, compare=False)
     stored: tuple[str, ...] = ()
 
@@ -95,6 +99,7 @@ def find_form(path: Path) -> Form:
                 raise CsvProblem.encoding(path, "in the line of column names")
             for _ in open_csv(path, form):  # of which a column is named that is no text
                 pass
+        form = replace(form, below=_find_footer(path, form))
         # Arrow's own names, for it reads the rest: they differ where a quote stands in an odd place.
         if sum(map(len, form.names)) < BLOCK >> 8:
             with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
@@ -252,6 +257,45 @@ def _are_names(row: Sequence[str], width: int) -> bool:
     return known and not any(NUMBER_LIKE.fullmatch(cell) for cell in filled)
 
 
+def _find_footer(path: Path, form: Form) -> tuple[str, ...]:
+    """Return the texts of lines below the table, of a file that is neither compressed nor UTF-16, and remark them."""
+    if path.suffix.lower() in COMPRESSED or form.encoding == "utf-16":
+        return ()
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - TAIL, 0))
+        lines = file.read().decode(form.encoding, errors="replace").splitlines()
+    # The first line may have lost its beginning, and where a quote is left open, the line is part of a cell.
+    parted = [
+        ["", line] if line.count('"') % 2 else next(csv.reader([line], delimiter=form.separator), []) for line in lines
+    ]
+    return footer(path, parted[1:], len(form.names))
+
+
+def footer(path: Path, rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
+    """Return the texts in the last rows of a file that stand below its table, and remark them.
+
+    Such a row has a text in its first cell and no other. The first of them begins as a source or a footnote does, or
+    stands below a blank row.
+    """
+    last = len(rows)
+    while last and (not any(rows[last - 1]) or _is_lone(rows[last - 1], width)):
+        last -= 1
+    below = rows[last:]
+    start = next((i for i, row in enumerate(below) if not any(row) or FOOTER.match(row[0])), len(below))
+    found = tuple(row[0].strip() for row in below[start:] if any(row))
+    if not found or not last:
+        return ()
+    were = "a line below the table was" if len(found) == 1 else f"{len(found)} lines below the table were"
+    remark(f"{path.name}: {were} left out: {quoted(found, 3)}.")
+    return found
+
+
+def _is_lone(row: Sequence[str], width: int) -> bool:
+    """Return whether a row is one text in its first cell; in a table of two columns only if it has no second cell."""
+    first, others = row[0], row[1:]
+    return (len(row) < width or width > 2) and not any(others) and re.search(r"[^\W\d]", first) is not None
+
+
 def open_csv(
     path: Path,
     form: Form,
@@ -262,11 +306,17 @@ def open_csv(
     """Return the cells of a CSV file as text, batch by batch, empty cells as empty text; `columns` as it names them."""
     if file is not None and path.suffix.lower() in COMPRESSED:
         file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
+
+    def skip(row: arrow_csv.InvalidRow) -> str:
+        return "skip" if row.text.strip() in form.below else "error"
+
     return arrow_csv.open_csv(
         str(path) if file is None else file,
         read_options=arrow_csv.ReadOptions(block_size=block or BLOCK, encoding=form.encoding, skip_rows=form.above),
         # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
-        parse_options=arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip
+        ),
         convert_options=arrow_csv.ConvertOptions(
             null_values=[],
             strings_can_be_null=False,

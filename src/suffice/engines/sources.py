@@ -20,6 +20,7 @@ from .._files import OF_TEXT
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
 from .arrow import Rows, Schema, Spaces, Table, as_written, check_names
+from .csv_inference import of_index
 from .csv_table import CsvTable, Reading
 from .files import UNREADABLE, FilePart, Given, check_readable, checked, file_kind, find_files, open_files
 
@@ -209,7 +210,10 @@ def _open_paths(source: Given, reading: Reading) -> Source:
         table = CsvTable(paths, reading)
         return Source(repr(name), table.schema, None, batches=table.batches, share=table.share, csv=table)
     spaces = Spaces() if reading.trim else None
-    return Source(repr(name), *open_files(paths, kind, folder, spaces), spaces=spaces)
+    schema, rows, parts = open_files(paths, kind, folder, spaces)
+    index = of_index(repr(name), schema.names, reading.wanted)
+    schema = pa.schema([field for field in schema if field.name not in index])
+    return Source(repr(name), schema, rows, parts, spaces=spaces)
 
 
 def _open_lazy(frame: Any) -> Source:

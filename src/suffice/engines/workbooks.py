@@ -11,44 +11,71 @@ import datetime as dt
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from .._files import COMPRESSED, ending_for
-from ..errors import SourceError, quoted
+from ..errors import SourceError, pip_install, quoted
 from .arrow import Rows, Table
-from .csv_text import ROWS, CsvProblem, above, header_place
+from .csv_text import ROWS, CsvProblem, above, footer, header_place
 
 if TYPE_CHECKING:
-    from python_calamine import CalamineSheet, CalamineWorkbook
+    from python_calamine import CalamineWorkbook
 
 EXACT = 2.0**53
 DAY = 86_400.0  # seconds
 BATCH = 1 << 14  # lines
 
 
-def read_sheet(path: Path, sheet: str | None) -> tuple[Table, list[str]]:
-    """Return a sheet, chosen by its name or number, as a table of text with its column names, and what to remark."""
+class _Sheet(NamedTuple):
+    """The cells of a sheet as text: its name, the number of its first row, its rows, and which has the names."""
+
+    name: str
+    first: int
+    rows: list[list[str]]
+    place: int
+
+    @property
+    def is_table(self) -> bool:
+        """Whether there are rows below names of several columns, none of them twice."""
+        names = [cell.strip() for cell in self.rows[self.place]] if self.rows else []
+        filled = [name for name in names if name]
+        below = [row for row in self.rows[self.place + 1 :] if sum(map(bool, row)) > 1]
+        return len(filled) > 1 and len(filled) == len(set(filled)) and 2 * len(filled) > len(names) and bool(below)
+
+
+def read_sheet(path: Path, sheet: str | None, wanted: Collection[str] = ()) -> tuple[Table, list[str]]:
+    """Return a sheet as a table of text with its column names, and what to remark.
+
+    It is the one of this name or number; else the first that is a table and has the columns `wanted`, else the first
+    that is a table, else the first.
+    """
     book = _open(path)
     try:
-        chosen, told = _choose(book, path, sheet)
-        rows = [[as_text(cell) for cell in row] for row in chosen.to_python(skip_empty_area=True)]
+        chosen, told = _choose(book, path, sheet, wanted)
     except SourceError:
         raise
     except Exception as error:
         raise CsvProblem.not_as_named(path, "Excel", error) from error
+    rows, place = chosen.rows, chosen.place
     if not any(any(row) for row in rows):
         others = [name for name in book.sheet_names if name != chosen.name]
         next_ = f"choose another sheet: {quoted(others)}" if others else "write a table into it"
         raise CsvProblem(f"{str(path)!r}: the sheet {chosen.name!r} has no cells. Next: {next_}.")
-    place = header_place(rows[:ROWS])
-    first = (chosen.start or (0, 0))[0] + 1
     if any(any(row) for row in rows[:place]):
-        told.append(above(path, first + place, place))
-    return _table(rows[place], [row for row in rows[place + 1 :] if any(row)]), told
+        told.append(above(path, chosen.first + place, place))
+    below = footer(path, rows[place + 1 :], len(rows[place]))
+    filled = [row for row in rows[place + 1 :] if any(row)]
+    return _table(rows[place], filled[: len(filled) - len(below)]), told
+
+
+def _read(book: CalamineWorkbook, name: str) -> _Sheet:
+    sheet = book.get_sheet_by_name(name)
+    rows = [[as_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=True)]
+    return _Sheet(name, (sheet.start or (0, 0))[0] + 1, rows, header_place(rows[:ROWS]))
 
 
 def _open(path: Path) -> CalamineWorkbook:
@@ -56,7 +83,7 @@ def _open(path: Path) -> CalamineWorkbook:
         import python_calamine
     except ModuleNotFoundError:
         raise SourceError(
-            f"{str(path)!r} is a workbook, and what reads it is not installed. Next: pip install 'suffice[excel]'."
+            f"{str(path)!r} is a workbook, and what reads it is not installed. Next: {pip_install('excel')}."
         ) from None
     try:
         return python_calamine.CalamineWorkbook.from_path(path)
@@ -70,8 +97,8 @@ def _open(path: Path) -> CalamineWorkbook:
         raise CsvProblem.not_as_named(path, "Excel", error) from error
 
 
-def _choose(book: CalamineWorkbook, path: Path, sheet: str | None) -> tuple[CalamineSheet, list[str]]:
-    """Return the sheet asked for, or the first, and a remark that names the others."""
+def _choose(book: CalamineWorkbook, path: Path, sheet: str | None, wanted: Collection[str]) -> tuple[_Sheet, list[str]]:
+    """Return the sheet asked for, or that is to be read, and a remark that names the others."""
     import python_calamine as calamine
 
     tables = [own for own in book.sheets_metadata if own.typ == calamine.SheetTypeEnum.WorkSheet]
@@ -80,21 +107,34 @@ def _choose(book: CalamineWorkbook, path: Path, sheet: str | None) -> tuple[Cala
         raise CsvProblem(f"{str(path)!r} has no sheet of cells. Next: check the file.")
     if sheet is not None:
         is_place = sheet.isascii() and sheet.isdigit() and 1 <= int(sheet) <= len(names)
-        wanted = sheet if sheet in names else names[int(sheet) - 1] if is_place else None
-        if wanted is None:
+        name = sheet if sheet in names else names[int(sheet) - 1] if is_place else None
+        if name is None:
             raise CsvProblem(
                 f"{str(path)!r} has no sheet {sheet!r}; it has {quoted(names)}. Next: give one of these names, or a "
                 f"number from 1 to {len(names)}."
             )
-        return book.get_sheet_by_name(wanted), []
+        return _read(book, name), []
     seen = [own.name for own in tables if own.visible == calamine.SheetVisibleEnum.Visible] or names
-    told = []
-    if len(names) > 1:
-        others = quoted([name for name in names if name != seen[0]])
-        told = [
-            f"{path.name} has {len(names)} sheets, and {seen[0]!r} was read. For another: --sheet NAME, of {others}"
-        ]
-    return book.get_sheet_by_name(seen[0]), told
+    if len(names) == 1:
+        return _read(book, seen[0]), []
+    sheets, suited = list[_Sheet](), None
+    for name in seen:
+        sheets.append(_read(book, name))
+        if sheets[-1].is_table and {*wanted} <= {cell.strip() for cell in sheets[-1].rows[sheets[-1].place]}:
+            suited = sheets[-1]
+            break
+    chosen = suited or next((own for own in sheets if own.is_table), sheets[0])
+    others = quoted([name for name in names if name != chosen.name])
+    why = ""
+    if chosen is not sheets[0]:
+        lacks = (
+            f"no column {quoted(sorted({*wanted} - {*sheets[0].rows[sheets[0].place]}))}"
+            if sheets[0].is_table
+            else "no table"
+        )
+        why = f", as {sheets[0].name!r} holds {lacks}"
+    told = f"{path.name} has {len(names)} sheets, and {chosen.name!r} was read{why}."
+    return chosen, [f"{told} For another: --sheet NAME, of {others}"]
 
 
 def as_text(cell: object) -> str:

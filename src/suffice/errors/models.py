@@ -104,9 +104,23 @@ class ExportError(SufficeError):
     @classmethod
     def density(cls, kind: str, columns: Sequence[object]) -> ExportError:
         where = f" of the columns {quoted(columns)}" if columns else ""
+        if kind == "TextDensity":
+            what = "holds texts" if len(columns) == 1 else "hold texts"
+            return cls(
+                f"{quoted(columns)} {what}, whose words neither SQL nor ONNX takes apart as the model does. Next: "
+                f"score with `{either('predict_proba', 'suffice predict')}`, or export a model without texts."
+            )
         return cls(
             f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
             f"that come with suffice, or score with `{either('predict_proba', 'suffice predict')}`."
+        )
+
+    @classmethod
+    def dates(cls, columns: Sequence[object]) -> ExportError:
+        return cls(
+            f"{quoted(columns)} {'holds' if len(columns) == 1 else 'hold'} dates, which neither SQL nor ONNX reads as "
+            f"the model does. Next: score with `{either('predict_proba', 'suffice predict')}`, or export a model of "
+            "numbers, such as days since an event."
         )
 
     @classmethod

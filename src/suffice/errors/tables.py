@@ -68,15 +68,19 @@ class SchemaError(SufficeError):
     """The columns of a table are not those the model knows, or have a kind it cannot use."""
 
     @classmethod
-    def columns_differ(cls, missing: Sequence[object], extra: Sequence[object], who: str) -> SchemaError:
+    def columns_differ(
+        cls, missing: Sequence[object], extra: Sequence[object], who: str, asked: bool = False
+    ) -> SchemaError:
         parts = []
         if missing:
             parts.append(f"it lacks {quoted(missing)}")
         if extra:
             parts.append(f"{either(who, 'the model')} does not know {quoted(extra)}")
+        option = f"; or ask with {setting('missing_columns', 'missing')}, which takes those it lacks as missing"
         return cls(
-            f"The columns of this table differ from those of the fitted model: {'; '.join(parts)}. "
-            "Next: rename, add or drop columns so that the names agree (their order does not matter)."
+            f"The columns of this table differ from those of the fitted model: {'; '.join(parts)}. Next: rename, add "
+            "or drop columns so that the names agree (their order does not matter)"
+            f"{option if missing and asked else ''}."
         )
 
     @classmethod
@@ -89,8 +93,16 @@ class SchemaError(SufficeError):
     @classmethod
     def temporal(cls, column: object, dtype: object) -> SchemaError:
         return cls(
-            f"Column {shown(column)} holds dates or times ({dtype}), which have no density of their own. "
-            "Next: turn it into numbers that matter (days since an event, month, hour) or drop it."
+            f"Column {shown(column)} holds dates or times ({dtype}) that are not read: days and moments are, but no "
+            "labels, categories, times of day or durations. Next: turn it into numbers that matter (days since an "
+            "event, month, hour) or drop it."
+        )
+
+    @classmethod
+    def no_text(cls, column: object, kind: str) -> SchemaError:
+        return cls(
+            f"Column {column!r} holds {kind} values, and a column of texts holds text. Next: leave it out of the "
+            "columns of texts."
         )
 
     @classmethod
@@ -346,6 +358,10 @@ class NotLearnedError(DataError):
     def named(self, names: Sequence[object]) -> NotLearnedError:
         """Return the same refusal, naming the columns."""
         return type(self)(self.why, self.code, self.columns, self.block, self.label, names)
+
+
+class RepeatedRowsWarning(UserWarning):
+    """Two models that are merged have learned some of the same rows, which then count twice."""
 
 
 class UnseenLevelWarning(UserWarning):

@@ -5,17 +5,26 @@ Messages are made for whoever reads them: in Python a setting is `keep_rows=2000
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
 
+PACKAGE = Path(__file__).resolve().parents[1]
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
 LEAST_CELL = 12  # characters of a name in a table, however narrow the page
 # What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
-# the marks of Unicode that change the direction of writing, and halves of characters, which cannot be printed at all.
-UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# the marks of Unicode that change the direction of writing, spaces that look like another one, and halves of
+# characters, which cannot be printed at all.
+UNSEEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\xa0\u061c\u1680\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+BLANKS = re.compile("^ +| +$|  +")  # spaces at an end or several together
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.){%d,}'|"(?:[^"\\]|\\.){%d,}\"""" % (LONGEST_VALUE, LONGEST_VALUE))  # noqa: UP031
 
 
@@ -53,6 +62,16 @@ def setting(name: str, *value: object) -> str:
     return " ".join([option, *(own if isinstance(own, str) else shown(own) for own in value)])
 
 
+def pip_install(extra: str, package: Path = PACKAGE) -> str:
+    """Return the command that installs an extra: from the folder that suffice was installed from, if there is one."""
+    source = package.parents[1]  # of a checkout whose src is on the path
+    for origin in package.parent.glob("suffice-*.dist-info/direct_url.json"):  # as pip writes it
+        address = json.loads(origin.read_text(encoding="utf-8"))["url"]
+        source = Path(unquote(address.removeprefix("file://" if os.sep == "/" else "file:///")))
+    is_ours = (source / "pyproject.toml").is_file() and (source / "src" / "suffice").is_dir()
+    return f'pip install "{source if is_ours else "suffice"}[{extra}]"'
+
+
 def a_model(name: str) -> str:
     """Return what a model of an estimator's class is called, with its article."""
     python = f"a {name}"
@@ -66,6 +85,11 @@ def visible(text: object) -> str:
     round what follows it. Line breaks stay, since messages have them.
     """
     return UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(text))
+
+
+def spaced(text: object) -> str:
+    """Return text in which spaces at an end, or several together, are marked: two levels then look different."""
+    return BLANKS.sub(lambda found: "␣" * len(found[0]), visible(text))
 
 
 def align(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical, StudentT
 from ..densities.covariance import FLOOR, correlations, least_amount, rank_and_columns, shrink
+from ..densities.student import t_spread
 from ..em.cells import complete
 from ..errors import SettingError, SingularCovarianceError
 from ..notes import Kind, Note
@@ -113,6 +114,66 @@ def plug_in(density: Predictive, weight: Array, prior: NormalInverseWishart) -> 
         assert isinstance(scale, Diagonal)  # one variance whose inflation differs by column
         covariance = Diagonal(scale.variance * lift[:, None] / (1.0 + 1.0 / kappa))
     return Gaussian(density.location, covariance, density.used)
+
+
+def draw(
+    density: Predictive, weight: Array, prior: NormalInverseWishart, shared: bool, rng: np.random.RandomState
+) -> Gaussian:
+    """Return Gaussians whose parameters are drawn from the posterior of which `density` is the predictive.
+
+    Σ_k ~ IW(A_k, ν_k + d − 1) and μ_k | Σ_k ~ N(m_k, Σ_k / κ_k) give t_ν(m_k, A_k (1 + 1 / κ_k) / ν_k) for a new row.
+    `weight` (k, d) is that of the observed cells by class and column; joint Gaussians that miss some are taken to know
+    as much as so many rows, κ and ν being those of each column and of the mean over columns. `shared`: one Σ for all.
+    """
+    used = list(density.used)
+    kappa = posterior_weight(prior, weight[:, used])
+    noise, means = rng.standard_normal(kappa.shape) / np.sqrt(kappa), density.location.copy()
+    first = slice(0, 1 if shared else None)
+    if isinstance(density, MultivariateT) and isinstance(density.scale, Full):
+        known, rows = kappa.mean(axis=1), 1.0 / (density.inflation - 1.0)
+        df = density.df * (known.sum() / rows.sum() if shared else known / rows)
+        covariance, root = _draw_full(density.scale, df[first], rng)
+        means[:, used] += np.einsum("kij,kj->ki", np.broadcast_to(root, (len(means), *root.shape[1:])), noise)
+        return Gaussian(means, covariance, density.used)
+    if isinstance(density, StudentT):
+        df, variance = density.df[:, used], density.scale[:, used] ** 2 / (1.0 + 1.0 / kappa)
+    else:
+        assert isinstance(density.scale, Spherical | Diagonal)
+        df, variance = density.df[:, None], density.scale.diagonal().variance
+        variance = variance / (1.0 + 1.0 / kappa) if isinstance(density.scale, Diagonal) else variance
+    variance = variance * t_spread(df[first].ravel(), rng).reshape(df[first].shape) ** 2
+    means[:, used] += noise * np.sqrt(variance)
+    return Gaussian(means, Diagonal(np.array(np.broadcast_to(variance, kappa.shape))), density.used)
+
+
+def fewer_degrees(density: MultivariateT, fewer: int) -> MultivariateT:
+    """Return the predictive of the same scale matrices A = ν Σ with so many degrees of freedom less, at least one."""
+    assert isinstance(density.scale, Full)
+    df = np.maximum(density.df - fewer, 1.0)
+    lift = (density.df / df)[: density.scale.g]
+    return replace(
+        density, scale=Full.factor(density.scale.scatter * lift[:, None, None], density.scale.divisor), df=df
+    )
+
+
+def _draw_full(scale: Full, df: Array, rng: np.random.RandomState) -> tuple[Full, Array]:
+    """Return Σ ~ IW(ν · scale, ν + d − 1), ν = `df` (g,), and its lower triangular roots (g, d, d).
+
+    Σ⁻¹ = (V W)ᵀ V W / ν with the whitener W of the scale and a lower triangular V, V_ii² ~ χ² of ν + i degrees of
+    freedom for i = 0, 1, …: Bartlett's decomposition from the last column to the first. ν = ∞ is the scale itself.
+    """
+    (d, g, _), endless = scale.whitener.shape, np.isinf(df)
+    nu = np.where(endless, 1.0, df)[:, None]
+    factor = np.tril(rng.standard_normal((g, d, d)), -1)
+    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(nu + np.arange(d)))
+    factor = np.where(endless[:, None, None], np.eye(d), factor / np.sqrt(nu)[:, :, None])
+    whitener = factor @ scale.whitener.transpose(1, 0, 2)
+    root: Array = np.linalg.inv(whitener).astype(np.float64)
+    scatter = root @ root.transpose(0, 2, 1)
+    diagonal = np.diagonal(scatter, axis1=1, axis2=2)
+    log_det = -2.0 * np.log(np.diagonal(whitener, axis1=1, axis2=2)).sum(axis=1)
+    trace = (whitener**2 * diagonal[:, None]).sum(axis=(1, 2))
+    return Full(scatter, np.ones(g), np.ascontiguousarray(whitener.transpose(1, 0, 2)), log_det, trace), root
 
 
 def complete_under(

@@ -219,6 +219,25 @@ def pseudo_counts(smoothing: object, columns: Sequence[Name], pooled: Array) -> 
     return strength, np.where([rule.base == "pooled" for rule in rules], pooled, 1.0)
 
 
+def posterior_counts(counts: Array, pseudo: Array) -> Array:
+    """Return counts with their pseudo-counts, ½ each (Jeffreys' prior) where there are none."""
+    return np.asarray(counts + np.where(pseudo > 0, pseudo, 0.5))
+
+
+def reference_smoothing(smoothing: object, columns: Sequence[Name]) -> dict[Name, float | Dirichlet]:
+    """Return the prior of each column: the Dirichlet that is given, and Jeffreys' ½ a level for plain numbers.
+
+    A number smooths what is told, and is no belief: as a prior, 1 for each of twelve levels would count twelve rows.
+    """
+    given = smoothing if isinstance(smoothing, Mapping) else dict.fromkeys(columns, smoothing)
+    return {column: own if isinstance(own := given.get(column), Dirichlet) else 0.5 for column in columns}
+
+
+def draw_gamma(counts: Array, rng: np.random.RandomState) -> Array:
+    """Return Gamma(counts, 1) draws above 0; their shares of a sum are Dirichlet."""
+    return np.maximum(rng.standard_gamma(counts), np.finfo(np.float64).tiny)
+
+
 def _name(argument: str) -> str:
     return f"NormalInverseWishart({argument}"
 
@@ -308,6 +327,31 @@ def check_priors(priors: object, k: int) -> Array:
             f"sum to {shares.sum():.6g}. Next: divide them by their sum."
         )
     return np.asarray(shares / shares.sum())
+
+
+def weighted_priors(class_weight: object, classes: Sequence[Level], weight: Array) -> object:
+    """Return class priors ∝ n_k · w_k for weights w by label, 1 where there is none; "balanced" is w_k ∝ 1 / n_k."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return "uniform"
+    if not isinstance(class_weight, Mapping):
+        raise SettingError.choice("class_weight", class_weight, (None, "balanced", "a dict by label"))
+    strange = [label for label in class_weight if label not in set(classes)]
+    if strange:
+        raise SettingError(
+            f"{setting('class_weight')} names {quoted(strange)}; the classes are {quoted(classes)}. Next: correct the "
+            "labels."
+        )
+    try:
+        own = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
+    except (TypeError, ValueError):
+        own = np.full(len(classes), np.nan)
+    shares = own * weight
+    if not (np.isfinite(shares) & (own >= 0)).all() or shares.sum() <= 0:
+        raise SettingError(
+            f"{setting('class_weight', class_weight)} must be finite numbers of at least 0, and some above 0. Next: "
+            "give such a number for each label."
+        )
+    return shares / shares.sum()
 
 
 def ordered_priors(priors: object, classes: Sequence[Level]) -> object:

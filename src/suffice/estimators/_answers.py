@@ -20,6 +20,7 @@ from ..questions import (
     information_gain,
     leave_one_out,
     outliers,
+    proba_interval,
     sample,
     sets,
     suspect_labels,
@@ -29,6 +30,8 @@ from ..questions import (
 from ..questions.assessment import Assessment
 from ..questions.columns import ColumnFacts, column_facts
 from ..questions.drift_answer import Drift
+from ..questions.forward import validate_forward
+from ..questions.forward_answer import ForwardValidation
 from ..questions.importance import Importance
 from ..questions.learning_curve import DRAWS, LearningCurve, curve_of
 from ..questions.quality import Quality, quality
@@ -43,7 +46,15 @@ class Answers(State):
 
     # --- classify ----------------------------------------------------------------------------------------------------
 
-    def predict(self, X: object, *, priors: object = None, costs: object = None, reject: float | None = None) -> Any:
+    def predict(
+        self,
+        X: object,
+        *,
+        priors: object = None,
+        costs: object = None,
+        reject: float | None = None,
+        missing_columns: str = "error",
+    ) -> Any:
         """Return the most probable class of each row (n,), or the one of least expected cost, or None for no answer.
 
         Parameters
@@ -59,6 +70,9 @@ class Answers(State):
             None, the label that `fit` takes for missing, in an array of dtype object. Without `costs` this is Chow's
             rule, which of all rules that reject as many rows errs least: reject where 1 − max p(class | x) > reject,
             for 0 < reject < 1; from 1 − 1/k on it rejects nothing.
+        missing_columns : {"error", "missing"}
+            What to do where `X`, whose columns have names, lacks some that were learned: refuse it (SchemaError), or
+            take all their cells for missing, which a warning says once. All verbs that take a table have this keyword.
 
         Notes
         -----
@@ -71,43 +85,96 @@ class Answers(State):
         >>> model.predict([[0.2], [2.4], [4.7]], reject=0.1).tolist()
         ['low', None, 'high']
         """
-        return decide.predict(self._fitted, X, priors, costs, reject)
+        fitted, X = self._asked(X, missing_columns)
+        return decide.predict(fitted, X, priors, costs, reject)
 
-    def predict_proba(self, X: object, *, priors: object = None, as_frame: bool | str = False) -> Any:
+    def predict_proba(
+        self, X: object, *, priors: object = None, as_frame: bool | str = False, missing_columns: str = "error"
+    ) -> Any:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly.
 
         Of large tables, a probability below 1e-17 may be an upper bound of it, never 0 unless it is 0, which changes no
         other by more than rounding; its logarithm is that of `predict_log_proba`.
 
+        A single row may be a dictionary of cells by column, or a row of pandas (`X.iloc[0]`), in this verb and all
+        others that take a table; several may be a list of dictionaries.
+
         With `as_frame` it is a data frame with a column for each class, as for `explain`.
         """
         frames.check_frame(as_frame)
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         found = decide.posterior(fitted, X, priors)
         return frames.by_class(fitted, X, fetch(found), as_frame) if as_frame else found
 
-    def predict_log_proba(self, X: object, *, priors: object = None) -> Array:
-        """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""
-        return decide.log_posterior(self._fitted, X, priors)
+    def predict_proba_interval(
+        self, X: object, level: float = 0.9, *, priors: object = None, missing_columns: str = "error"
+    ) -> Array:
+        """Return the ends of an interval around each p(class | x), (n, k, 2), that tell how sure it is.
 
-    def predict_joint_log_proba(self, X: object) -> Array:
+        Parameters θ are drawn from their posterior given the rows learned, the same 399 or more draws for every call,
+        and the ends are the ((1 ± level) / 2)-quantiles of p(class | x, θ), one class at a time. The probability that
+        `predict_proba` tells is never outside. Where the model is true, intervals hold the probability that the true
+        parameters give in a share `level` of rows; they say nothing of what the model gets wrong, which
+        `predict_set` does. Their width falls as 1 / √n.
+
+        Parameters
+        ----------
+        X : table (n, d)
+        level : float, above 0 and at most .999
+        priors : optional
+            Class priors in place of those learned, as for `predict`, known for sure; those learned are drawn too.
+
+        Raises
+        ------
+        SettingError
+            The posterior of the parameters has no closed form: automatic classifiers, forests, mixtures, Laplace and
+            text columns, covariances that are shrunk or of too few rows, models that rows without a label have joined.
+
+        Notes
+        -----
+        Posteriors are those of the priors given (`prior`, a `Dirichlet` as `smoothing`). Without, they are under ½ a
+        level, as a plain number smooths and is no belief, and under 1 / |Σ|: aᵀ Σ⁻¹ a / aᵀ S⁻¹ a is then a χ² of n − d
+        degrees of freedom, as it is over rows given Σ. `sample_weight` counts as so many rows.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> X, y = [[0.0], [1.0], [2.0], [4.0], [5.0], [6.0]], ["low"] * 3 + ["high"] * 3
+        >>> model = GaussianDiscriminant(shared=True).fit(X, y)
+        >>> model.predict_proba([[3.5]]).round(2).tolist()
+        [[0.95, 0.05]]
+        >>> model.predict_proba_interval([[3.5]])[0, 0].round(1).tolist()
+        [0.2, 1.0]
+        """
+        fitted, X = self._asked(X, missing_columns)
+        asked = fitted if priors is None else fitted.with_priors(priors)
+        return proba_interval.probability_interval(asked, asked.rows(X), level)
+
+    def predict_log_proba(self, X: object, *, priors: object = None, missing_columns: str = "error") -> Array:
+        """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""
+        fitted, X = self._asked(X, missing_columns)
+        return decide.log_posterior(fitted, X, priors)
+
+    def predict_joint_log_proba(self, X: object, *, missing_columns: str = "error") -> Array:
         """Return log p(x, y = k), (n, k) in nats: the number every other answer is made from."""
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         return fitted.log_joint(fitted.rows(X, resident=True))
 
-    def decision_function(self, X: object) -> Array:
+    def decision_function(self, X: object, *, missing_columns: str = "error") -> Array:
         """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
 
         The sigmoid (more classes: the softmax) of these is the posterior.
         """
-        return decide.log_odds(self._fitted, X)
+        fitted, X = self._asked(X, missing_columns)
+        return decide.log_odds(fitted, X)
 
-    def score_samples(self, X: object) -> Array:
+    def score_samples(self, X: object, *, missing_columns: str = "error") -> Array:
         """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats, of the observed cells of each row."""
-        fitted = self._fitted.joint_value
-        return fitted.log_density(fitted.rows(X, resident=True))
+        fitted, X = self._asked(X, missing_columns)
+        asked = fitted.joint_value
+        return asked.log_density(asked.rows(X, resident=True))
 
-    def adapt_priors(self, X: object) -> Array:
+    def adapt_priors(self, X: object, *, missing_columns: str = "error") -> Array:
         """Return the class priors (k,) under which rows without labels are most likely, in the order of `classes_`.
 
         For label shift: the classes come in other proportions than in training, and rows of a class are what they
@@ -127,11 +194,17 @@ class Answers(State):
         >>> priors.round(3).tolist(), model.predict_proba([[4.4]], priors=priors).round(2).tolist()
         ([0.75, 0.25], [[0.11, 0.89]])
         """
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         return decide.adapt_priors(fitted, fetch(decide.log_posterior(fitted, X, "uniform")))
 
     def predict_set(
-        self, X: object, alpha: float = 0.1, *, by_class: bool = False, allow_empty: bool = True
+        self,
+        X: object,
+        alpha: float = 0.1,
+        *,
+        by_class: bool = False,
+        allow_empty: bool = True,
+        missing_columns: str = "error",
     ) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
@@ -182,7 +255,7 @@ class Answers(State):
         >>> model.classes_.tolist(), model.predict_set([[2.0], [9.5], [17.0]]).tolist()
         (['high', 'low'], [[False, True], [True, True], [True, False]])
         """
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         return sets.predict_set(fitted, fitted.rows(X), alpha, by_class, allow_empty)
 
     def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
@@ -237,7 +310,14 @@ class Answers(State):
     # --- why, and what else ------------------------------------------------------------------------------------------
 
     def explain(
-        self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False
+        self,
+        X: object,
+        *,
+        orders: int | None = None,
+        return_error: bool = False,
+        as_frame: bool | str = False,
+        words: bool = False,
+        missing_columns: str = "error",
     ) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -267,6 +347,9 @@ class Answers(State):
         as_frame : bool, "pandas", "polars" or "pyarrow"
             Return data frames of n · d rows: `row` (its number, from 0, or its index in pandas), `column`, and a column
             for each class. True: of the library that X came in, else pandas, or another library that is there.
+        words : bool
+            Return instead what the words of columns of texts add, a list with a dict {column: {word: array (k,)}} for
+            each row, the words that tell classes apart most first; see docs/texts.md.
 
         Notes
         -----
@@ -285,7 +368,9 @@ class Answers(State):
         [1.099, 0.0]
         """
         frames.check_frame(as_frame)
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
+        if words:
+            return explain.words(fitted, X)
         found = explain.explain(fitted, X, orders, return_error)
         if not as_frame:
             return found
@@ -293,7 +378,9 @@ class Answers(State):
         made = tuple(frames.by_column_and_class(fitted, X, part, as_frame) for part in parts)
         return made if return_error else made[0]
 
-    def outlier_pvalues(self, X: object, y: object = None, *, by_class: bool = False) -> Array:
+    def outlier_pvalues(
+        self, X: object, y: object = None, *, by_class: bool = False, missing_columns: str = "error"
+    ) -> Array:
         """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.
 
         Within a class, distance is how much less dense the row is than the class at its centre. For one class of
@@ -349,7 +436,8 @@ class Answers(State):
         >>> model.outlier_pvalues([[1.5], [6.0], [60.0]]).round(4).tolist()  # t with 3 degrees of freedom
         [1.0, 0.0526, 0.0]
         """
-        return outliers.outlier_pvalues(self._fitted, X, y, by_class)
+        fitted, X = self._asked(X, missing_columns)
+        return outliers.outlier_pvalues(fitted, X, y, by_class)
 
     @property
     def outlier_reference_(self) -> str:
@@ -364,6 +452,8 @@ class Answers(State):
         draws: int | None = None,
         random_state: object = None,
         as_recorded: bool = True,
+        shift: Mapping[Name, float] | None = None,
+        missing_columns: str = "error",
     ) -> Any:
         """Return the table with its missing cells filled, from what is observed in each row.
 
@@ -378,13 +468,19 @@ class Answers(State):
         y : array-like (n,), optional
             Labels, where known: those rows are filled from their class alone. Labels may be missing (None, NaN).
         draws : int, optional
-            Multiple imputation: that many tables, each with cells drawn instead of averaged, a class from p(k | x_o)
-            and then all missing cells of the row from p(x_m | x_o, k) together.
+            Multiple imputation: that many tables, each with cells drawn instead of averaged: parameters from their
+            posterior, a class from p(k | x_o), and then all missing cells of the row from p(x_m | x_o, k) together. One
+            table is drawn with the parameters as they were fitted.
         random_state : None, int or RandomState
             Seed of the draws.
         as_recorded : bool, default True
             Fill in numbers in the steps and within the range of their column, as `sample` does; False leaves them as
             the density has them, such as 3.7 children.
+        shift : mapping of column name to number, optional
+            What is added to every filled cell of a column of numbers, in its unit: how much higher cells that are
+            missing are assumed to be than those of rows alike (δ-adjustment).
+        missing_columns : {"error", "missing"}
+            As for `predict`; a column that was not there comes back filled, behind the others.
 
         Returns
         -------
@@ -399,11 +495,16 @@ class Answers(State):
         DataError
             A label that the model does not know, or a column that cannot be filled; multinomial columns refuse
             missing counts.
+        SettingError
+            A `shift` of what is no column of numbers, or by no finite number.
 
         Notes
         -----
-        Little & Rubin, Statistical Analysis with Missing Data (3rd ed.), section 4.3 and chapter 10. The draws are
-        from the fitted model: they do not reflect the uncertainty of its parameters.
+        Little & Rubin, Statistical Analysis with Missing Data (3rd ed.), section 4.3 and chapter 10. The parameters of
+        each table are drawn given the observed cells that were learned: Gaussians by data augmentation, without a prior
+        under Jeffreys'; counts and categories from their Gamma and Dirichlet posteriors; the leaves of a forest by a
+        Bayesian bootstrap of the rows kept. Mixtures, Laplace and Student t columns, shrunk covariances and classes of
+        no more rows than columns have no such draws: theirs are the fitted parameters.
 
         Examples
         --------
@@ -413,7 +514,8 @@ class Answers(State):
         >>> model.impute([[1.5, float("nan")], [8.5, float("nan")]]).round(3).tolist()
         [[1.5, 1.533], [8.5, 1.525]]
         """
-        return impute.impute(self._fitted, X, y, draws, random_state, as_recorded)
+        fitted, X = self._asked(X, missing_columns)
+        return impute.impute(fitted, X, y, draws, random_state, as_recorded, shift)
 
     def sample(
         self,
@@ -423,6 +525,7 @@ class Answers(State):
         given: Mapping[Name, object] | None = None,
         random_state: object = None,
         as_recorded: bool = True,
+        missing: bool = False,
     ) -> tuple[Any, Any]:
         """Return `n` new rows drawn from the joint density, and their labels (n,).
 
@@ -431,15 +534,19 @@ class Answers(State):
         n : int, at least 1
         label : a class label, optional
             Draw rows of this class; otherwise classes come by their prior, or by p(k | given).
-        given : dict {column: value}, optional
-            Cells held fixed: the class is drawn from its posterior given these, the other cells given these and the
-            class.
+        given : dict {column: value, set or (low, high)}, optional
+            A value is held fixed; of a set one value is drawn; a number lies within [low, high], None for an open end.
+            The class is drawn from its posterior given all of these, p(k | given) ∝ π_k P(given | k), the other cells
+            given these and the class. See the notes for what is exact.
         random_state : None, int or RandomState
             Seed of the draws, as in scikit-learn.
         as_recorded : bool, default True
             Draw numbers in the steps of the rows kept (whole numbers, tenths, multiples of 25) and within the range
-            that they keep to: one side of zero, shares and percentages, ends where 5 % of them pile up. False leaves
-            them as the density has them, as models that keep no rows do.
+            that they keep to: one side of zero, shares and percentages, ends where 5 % of them pile up, and the least
+            or largest learned where the density has far more beyond than held-out rows would. False leaves them as the
+            density has them, as models that keep no rows do.
+        missing : bool, default False
+            Leave cells empty as often, and together, as the rows kept of the class do; given cells never are.
 
         Returns
         -------
@@ -452,10 +559,16 @@ class Answers(State):
         Raises
         ------
         SettingError
-            An unknown label, an unknown column, or a value that the column cannot have.
+            An unknown label, an unknown column, a value that the column cannot have, sets of more than 1,000 choices in
+            all, or ranges in which the model has no rows, or so few that they are not found by trying.
 
         Notes
         -----
+        Values, sets and the ranges of a forest are drawn exactly; so are ranges of Gaussian and Student t columns, as
+        truncated ones, each column where they are independent in a class, one of them where they correlate. Ranges of
+        other columns are tried: rows are drawn until they lie there, up to 100 for each that is asked for and 100,000
+        at least, which a warning tells with its acceptance rate. A set of numbers counts by their densities.
+
         A multinomial row's total is no part of its density: it is drawn as a Poisson number about the class's mean
         total.
 
@@ -467,8 +580,11 @@ class Answers(State):
         >>> rows, labels = model.sample(3, given={0: "red"}, random_state=0)
         >>> rows[:, 0].tolist(), labels.tolist()
         (['red', 'red', 'red'], ['warm', 'warm', 'warm'])
+        >>> rows, labels = model.sample(100, given={1: (6.5, None)}, random_state=0)
+        >>> bool((rows[:, 1] >= 6.5).all()), set(labels.tolist())
+        (True, {'cold'})
         """
-        return sample.draw_rows(self._fitted, n, label, given, random_state, as_recorded=as_recorded)
+        return sample.draw_rows(self._fitted, n, label, given, random_state, as_recorded=as_recorded, missing=missing)
 
     # --- how good it is ----------------------------------------------------------------------------------------------
 
@@ -515,7 +631,9 @@ class Answers(State):
 
     # --- what to measure next -----------------------------------------------------------------------------------------
 
-    def information_gain(self, X: object, *, costs: object = None, as_frame: bool | str = False) -> Any:
+    def information_gain(
+        self, X: object, *, costs: object = None, as_frame: bool | str = False, missing_columns: str = "error"
+    ) -> Any:
         """Return what knowing each missing cell is expected to tell of the class, (n, d) in nats.
 
         A row's largest entry is the column to ask next. It is the entropy of the class less what is expected of it once
@@ -573,7 +691,7 @@ class Answers(State):
         [[0.131, 0.0], [0.0, 0.0]]
         """
         frames.check_frame(as_frame)
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         found = information_gain.information_gain(fitted, X, costs)
         return frames.by_column(fitted, X, found, as_frame) if as_frame else found
 
@@ -632,13 +750,30 @@ class Answers(State):
         """
         return importance.importance(self._fitted)
 
+    @property
+    def feature_importances_(self) -> Array:
+        """What `importance` says that each column is worth (d,), in nats, 0 where the model does better without it.
+
+        It is found when first asked for. scikit-learn's RFE and SelectFromModel choose columns by it, but by `coef_`
+        where a model has that. AttributeError where `importance` has no answer.
+        """
+        try:
+            return np.maximum(importance.importance(self._fitted).mean, 0.0)
+        except SufficeError as error:
+            raise AttributeError(f"feature_importances_: {error}") from error
+
+    def __dir__(self) -> list[str]:
+        """Return the names there are, but the one that takes long: scikit-learn's display asks each for its value."""
+        return [name for name in object.__dir__(self) if name != "feature_importances_" and hasattr(self, name)]
+
     def smallest_columns(self, within: float = 0.01) -> list[Name]:
         """Return the names of few columns that lose at most `within` nats more than all, in the order chosen.
 
         The loss is that of `importance`, with all other columns unknown. Columns are added one by one, each the one
         that then loses least; one is taken out where fewer do better than any so few did before, and at the end as
         long as the loss stays within. So none of those returned could be left out, but other sets as small may serve
-        as well. Where there are many columns, a step looks at those 24 that gained most before. Without a column
+        as well. Where there are many columns, a step looks at those 24 that gained most before, and from 8 columns on
+        adds an eighth as many at once, without taking out any before the end. Without a column
         needed, the list is empty: the shares of the classes lose no more, or not more by a standard error.
 
         Parameters
@@ -670,7 +805,14 @@ class Answers(State):
     # --- which labels are wrong ---------------------------------------------------------------------------------------
 
     def suspect_labels(
-        self, X: object, y: object, sample_weight: object = None, groups: object = None, *, fdr: float | None = None
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        groups: object = None,
+        *,
+        fdr: float | None = None,
+        missing_columns: str = "error",
     ) -> Array:
         """Return how probable it is that the given label of each learned row is wrong, (n,).
 
@@ -729,11 +871,14 @@ class Answers(State):
         >>> int(p.argmax()), bool(p[3] > 0.9), round(float(p.sum()))
         (3, True, 1)
         """
-        return suspect_labels.suspect_labels(self._fitted, X, y, sample_weight, fdr, groups)
+        fitted, X = self._asked(X, missing_columns)
+        return suspect_labels.suspect_labels(fitted, X, y, sample_weight, fdr, groups)
 
     # --- what has moved -----------------------------------------------------------------------------------------------
 
-    def drift(self, X: object, y: object = None, *, sample_weight: object = None) -> Drift:
+    def drift(
+        self, X: object, y: object = None, *, sample_weight: object = None, missing_columns: str = "error"
+    ) -> Drift:
         """Return what has moved between the rows this model has learned and those of a table, or of another model.
 
         The answer prints as a table, and has `to_dict()`, `to_frame()` and `moved(level)`. By column it holds an
@@ -792,8 +937,10 @@ class Answers(State):
         >>> answer.moved(), round(float(answer.effect[1]), 1)
         ([1], 1.8)
         """
-        given = X._fitted if isinstance(X, State) else X
-        return drift.drift(self._fitted, given, y, sample_weight)
+        if isinstance(X, State):
+            return drift.drift(self._fitted, X._fitted, y, sample_weight)
+        fitted, X = self._asked(X, missing_columns)
+        return drift.drift(fitted, X, y, sample_weight)
 
     # --- how good it is at other rows ---------------------------------------------------------------------------------
 
@@ -806,6 +953,7 @@ class Answers(State):
         *,
         priors: object = None,
         costs: object = None,
+        missing_columns: str = "error",
     ) -> Assessment:
         """Return how good this model is at rows of known class that it has not learned.
 
@@ -857,7 +1005,8 @@ class Answers(State):
         >>> round(found.accuracy, 3), found.recall.round(2).tolist(), found.learned
         (0.96, [1.0, 0.96, 0.92], None)
         """
-        return assess.assess(self._fitted, X, y, sample_weight, groups, priors, costs)
+        fitted, X = self._asked(X, missing_columns)
+        return assess.assess(fitted, X, y, sample_weight, groups, priors, costs)
 
     # --- would more rows help ----------------------------------------------------------------------------------------
 
@@ -912,7 +1061,82 @@ class Answers(State):
         """
         self._validate_settings()
         table = self._table(X)
-        return curve_of(self._begin(table.schema), table, y, sample_weight, draws, random_state, groups)
+        return curve_of(self._begin_of(table), table, y, sample_weight, draws, random_state, groups)
+
+    # --- what comes next ---------------------------------------------------------------------------------------------
+
+    def validate_forward(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        groups: object = None,
+        *,
+        time: object,
+        periods: int | None = None,
+        windows: Sequence[int] | None = None,
+        level: float = 0.9,
+        learned: bool = False,
+    ) -> ForwardValidation:
+        """Return how good models are at the period that follows those they have learned, period by period.
+
+        Models with the settings of this one, which stays as it is and need not be fitted, learn from the periods
+        1 … t − 1 and are judged by period t, for every t. The statistics of each period are made once and merged, so
+        that each model equals a fit to the rows before. Beside the loss of the next period stand what the model said of
+        itself by rows left out, how often its answers are right and how often it said so, and how many of its sets of
+        classes hold the true one; and what models of the last m periods alone lose, which says how soon to forget.
+
+        Parameters
+        ----------
+        X, y : rows (n, d) and their labels (n,); rows without one are left out
+        sample_weight : array-like (n,), optional
+        groups : array-like (n,), optional
+            Which rows belong together. Rows of a group that was learned from before are not judged: figures are those
+            of new groups, as what the model then says of itself is. Standard errors are of groups drawn whole.
+        time : array-like (n,)
+            When each row was seen: numbers, dates, or text that sorts, such as 2026-04 or 2026-04-03. Rows of one time
+            are in one period.
+        periods : int, optional
+            Into how many periods of about as many rows each the times are cut. If not given: each different time is a
+            period of its own, or 10 where there are more than 12.
+        windows : sequence of int, optional
+            How many of the last periods models learn from, beside all: 1, 2, 4, 8 … if not given; () for none.
+        level : float
+            The probability with which sets of classes are to hold the true one.
+        learned : bool
+            Whether what this model has learned is the period before all others: then every period is judged, by this
+            model and what it becomes by learning the periods before.
+
+        Returns
+        -------
+        ForwardValidation
+
+        Raises
+        ------
+        DataError
+            There is one period only, a time is missing, times are of several kinds, or no row can be judged.
+        SettingError
+            For settings that cannot be.
+
+        Examples
+        --------
+        A boundary turns from year to year: what the years before say is true no longer.
+
+        >>> import numpy as np
+        >>> from suffice import GaussianDiscriminant
+        >>> rng = np.random.default_rng(0)
+        >>> year, X = np.repeat(np.arange(2020, 2026), 200), rng.normal(size=(1200, 2))
+        >>> angle = 0.5 * (year - 2020)
+        >>> y = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle) + 0.3 * rng.normal(size=1200) > 0
+        >>> found = GaussianDiscriminant().validate_forward(X, y, time=year)
+        >>> found.best_window, bool(found.mean("log_loss") > found.mean("said"))
+        (1, True)
+        """
+        self._validate_settings()
+        table = self._table(X)
+        fitted = self._settled(self._current(), table.schema) if learned else self._begin_of(table)
+        given = fitted, table, y, time, sample_weight, groups
+        return validate_forward(*given, periods=periods, windows=windows, level=level, learned=learned)
 
     # --- its columns --------------------------------------------------------------------------------------------------
 
@@ -921,7 +1145,7 @@ class Answers(State):
         """What is known of each column (d,): kind, whole numbers, steps and bounds, levels and their order."""
         return column_facts(self._fitted)
 
-    def unseen_levels(self, X: object) -> list[UnseenLevel]:
+    def unseen_levels(self, X: object, *, missing_columns: str = "error") -> list[UnseenLevel]:
         """Return the categories of a table that the model has never seen, by column, the commonest first.
 
         Such a category is a level of its own, to which smoothing gives a little of every class. Questions warn
@@ -945,7 +1169,7 @@ class Answers(State):
         >>> model.unseen_levels([["yes"], ["No"], ["yes"]])
         [UnseenLevel(column=0, level='yes', rows=2, known=('No', 'Yes'), like=('Yes',))]
         """
-        fitted = self._fitted
+        fitted, X = self._asked(X, missing_columns)
         return fitted.unseen(fitted.encoded(X)[0])
 
     # --- in a notebook ------------------------------------------------------------------------------------------------

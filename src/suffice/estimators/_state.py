@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +16,15 @@ from ..densities import STRUCTURES
 from ..em.starts import BIC
 from ..errors import SettingError, setting
 from ..estimate import Block, Note, Settings, Shrinkage
-from ..estimate.priors import check_prior, check_smoothing
+from ..estimate.priors import check_prior, check_smoothing, weighted_priors
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel
 from ..learning.edits import settled
 from ..released import Provenance
-from ..schema import Schema
+from ..schema import Name, Schema
 from ..stats import ByClass
 from ..stats.statistic import AuxArrays
-from ..table import Table, read_table
+from ..table import Table, add_missing, as_rows, date_columns, read_table, text_columns
 from ..table.devices import take_in
 from ..table.labels import check_filled
 
@@ -78,11 +79,28 @@ def _are_components(value: object) -> bool:
     return all(is_whole(number, 1) or number == BIC for number in each)
 
 
+def rows_wanted(value: object, schema: Schema | None = None) -> int | None:
+    """Return how many rows, of 8 bytes a cell, a setting of `keep_rows` is; None for what is none."""
+    if is_whole(value, 0):
+        return min(int(value), ALL_ROWS)
+    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMG])iB|all", value) if isinstance(value, str) else None
+    if size is None or value == "all":
+        return None if size is None else ALL_ROWS
+    cells = float(size[1]) * 1024 ** " KMG".index(size[2]) // 8
+    return min(int(cells) // (1 if schema is None else len(schema)), ALL_ROWS)
+
+
+def _are_rows(value: object) -> bool:
+    return rows_wanted(value) is not None
+
+
+ALL_ROWS = 2**31 - 1
 COUNT = Must(lambda value: is_whole(value, 1), "a whole number of at least 1. Next: correct it.")
-ROWS = Must(lambda value: is_whole(value, 0), "a whole number, at least 0. Next: 2000 is usual, 0 is none.")
+SIZES = "a whole number of rows, a size such as 256MiB or 1GiB, or all"
+ROWS = Must(_are_rows, f"{SIZES}. Next: 2000 is usual, 0 is none.")
 ROWS_OR_NONE = Must(
-    lambda value: value is None or is_whole(value, 0),
-    "a whole number; as many as fit where it is left out. Next: leave it out.",
+    lambda value: value is None or _are_rows(value),
+    f"{SIZES}; as many as fit where it is left out. Next: leave it out.",
 )
 TOLERANCE = Must(_is_tolerance, "a number of at least 0. Next: 1e-5 is the default.")
 COMPONENTS = Must(
@@ -94,6 +112,11 @@ COVARIANCE = OneOf(tuple(STRUCTURES))
 DIVISOR = OneOf(("mle", "unbiased"))
 MEMBERS = OneOf(("all", "generative"))
 MISSING = OneOf(("em", "error"))
+TEXTS = Must(
+    lambda value: value == "auto" if isinstance(value, str) else isinstance(value, Sequence | np.ndarray),
+    "'auto' or a list of columns. Next: put the name of a single one into a list, too.",
+)
+MISSING_COLUMNS = OneOf(("error", "missing"))
 SHRINKAGE = Checked(Shrinkage)  # type: ignore[arg-type]
 SHRINKAGE_OR_LOO = Checked(Shrinkage, but="loo")  # type: ignore[arg-type]
 PRIOR = Checked(check_prior)
@@ -125,7 +148,8 @@ class State(ClassifierMixin, BaseEstimator):
     """
 
     priors: object
-    keep_rows: int
+    class_weight: object = None
+    keep_rows: int | str
     _kind: ClassVar[type[Fitted]] = Fitted
     _constraints: ClassVar[Constraints] = {"keep_rows": ROWS}  # what each setting may be
     _rules: ClassVar[Sequence[Callable[[Any], None]]] = ()  # and all of them together
@@ -139,7 +163,7 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         """Return what estimates are told; `schema` where columns are known."""
-        return Settings(keep_rows=int(self.keep_rows))
+        return Settings(keep_rows=rows_wanted(self.keep_rows, schema) or 0)
 
     def _particulars(self) -> dict[str, object]:
         """Return the fields that the value of this kind of estimator (`_kind`) has beside those of any other."""
@@ -161,11 +185,38 @@ class State(ClassifierMixin, BaseEstimator):
         if learned is None:
             check_is_fitted(self)
         assert learned is not None
-        return learned.with_priors(self.priors)
+        return learned.with_priors(self._stated_priors(learned))
+
+    def _stated_priors(self, learned: Fitted) -> object:
+        """Return the class priors that are stated, by `priors` or by `class_weight`."""
+        if self.class_weight is None:
+            return self.priors
+        if self.priors is not None:
+            raise SettingError(
+                f"{setting('priors')} and {setting('class_weight')} both say how likely classes are. Next: give one of "
+                "them."
+            )
+        return weighted_priors(self.class_weight, learned.statistics.classes, learned.statistics.weight)
 
     def _begin(self, schema: Schema) -> Fitted:
         """Return the value that has learned nothing of a table's columns yet."""
+        text = self._text
+        schema = schema if isinstance(text, str) or text is None else schema.with_texts(text)
         return self._value(schema, self._plan(schema))
+
+    @property
+    def _text(self) -> str | Sequence[Name] | None:
+        """The columns of texts: their names, "auto" for those that look like it, None where there is no such kind."""
+        return None
+
+    def _begin_of(self, table: Table) -> Fitted:
+        """Return the same of a table in memory, whose cells say which columns are texts where that is left open."""
+        schema = table.schema.with_dates([name for name in date_columns(table) if not self._is_label(name)])
+        return self._begin(schema.with_texts(text_columns(table)) if self._text == "auto" else schema)
+
+    def _is_label(self, name: Name) -> bool:
+        """Return whether a column of text is to be read as text, though it may hold dates."""
+        return not isinstance(self._text, str) and name in (self._text or ())
 
     def _value(self, schema: Schema, blocks: tuple[Block, ...]) -> Fitted:
         settings, who = self._settings(schema), type(self).__name__
@@ -192,7 +243,9 @@ class State(ClassifierMixin, BaseEstimator):
         """Put what an edit makes of the value in its place."""
         turn: EditLock = self.__dict__.setdefault("_turn", EditLock())
         with turn.lock:
-            self._learned = edit(self._learned)
+            learned = edit(self._learned)
+            self._stated_priors(learned)  # whether these classes have them
+            self._learned = learned
         return self
 
     def _edit(self, edit: Callable[[Fitted], Fitted]) -> Self:
@@ -211,7 +264,7 @@ class State(ClassifierMixin, BaseEstimator):
         settings, own = self._settings(fitted.schema), self._particulars()
         pairs = [*zip(settings.told(), fitted.settings.told(), strict=True)]
         pairs += [(value, vars(fitted)[name]) for name, value in own.items()]
-        return fitted if all(_same(a, b) for a, b in pairs) else fitted.with_settings(settings, self.priors, **own)
+        return fitted if all(_same(a, b) for a, b in pairs) else fitted.with_settings(settings, fitted.priors, **own)
 
     def _settled(self, known: Fitted, other: Schema) -> Fitted:
         """Return what was learned, columns without a value so far being of the kinds that other rows tell."""
@@ -242,6 +295,13 @@ class State(ClassifierMixin, BaseEstimator):
         table = read_table(take_in(X, self._takes_devices))
         check_filled(table, type(self).__name__)
         return table
+
+    def _asked(self, X: object, missing_columns: str) -> tuple[Fitted, object]:
+        """Return what was learned, and a table to answer for, with the columns that it lacks where they may miss."""
+        MISSING_COLUMNS("missing_columns", missing_columns)
+        fitted = self._fitted
+        X = as_rows(X, fitted.schema)
+        return fitted, X if missing_columns == "error" else add_missing(X, fitted.schema)
 
     # --- what was learned --------------------------------------------------------------------------------------------
 

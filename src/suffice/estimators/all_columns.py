@@ -5,10 +5,12 @@ The trees of the forest have leaves that hold densities, so that it answers what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from .._arrays import Array
+from ..automatic.budget import rows_judged, rows_kept
 from ..automatic.forest_fitted import ForestFamily, ForestFitted
 from ..automatic.held import MemberFamily
 from ..automatic.pooled import PooledFitted
@@ -18,16 +20,13 @@ from ..errors import SettingError, either, setting
 from ..estimate import FAMILIES, Block, Settings
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
-from ..schema import Kind, Schema
-from ._state import MEMBERS, ROWS_OR_NONE, Constraints
+from ..schema import Kind, Name, Schema
+from ._state import MEMBERS, ROWS_OR_NONE, TEXTS, Constraints, rows_wanted
 from .base import GenerativeEstimator
-
-FEWEST_KEPT, MOST_KEPT = 2000, 20_000  # rows, where users do not say
-KEPT_BYTES = 1 << 25
 
 
 def _check_kept_rows(estimator: AllColumns) -> None:
-    if estimator.keep_rows is not None and estimator.keep_rows < LEAST_ROWS:
+    if not isinstance(estimator.keep_rows, str | None) and estimator.keep_rows < LEAST_ROWS:
         raise SettingError(
             f"{setting('keep_rows', estimator.keep_rows)}: the model is judged by the rows that are kept, and fewer "
             f"than {LEAST_ROWS} say too little. Next: {either('leave keep_rows=None', 'leave out --keep-rows')}."
@@ -37,27 +36,32 @@ def _check_kept_rows(estimator: AllColumns) -> None:
 class AllColumns(GenerativeEstimator):
     """An estimator with a block of all columns beside those of numbers and of categories."""
 
-    keep_rows: int | None  # type: ignore[assignment]
+    keep_rows: int | str | None  # type: ignore[assignment]
     _constraints: ClassVar[Constraints] = {"keep_rows": ROWS_OR_NONE}
     _rules = (_check_kept_rows,)
     _family: ClassVar[type[MemberFamily]] = MemberFamily
+    _keeps_every: ClassVar[bool] = False  # where they fit and users do not say
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         """Return what estimates are told: how many rows are kept, where users do not say as many as fit."""
-        if self.keep_rows is not None:
-            return Settings(keep_rows=int(self.keep_rows), leaves_tiny=True)
+        wanted = rows_wanted(self.keep_rows, schema)
+        if wanted is not None:
+            return Settings(keep_rows=max(wanted, LEAST_ROWS), leaves_tiny=True)
         columns = 1 if schema is None else len(schema)
-        kept = max(FEWEST_KEPT, min(MOST_KEPT, KEPT_BYTES // (8 * max(columns, 1))))
+        texts = schema is not None and any(own.kind is Kind.TEXT for own in schema.columns)
+        kept = rows_kept(columns) if self._keeps_every and not texts else rows_judged(columns)
         return Settings(keep_rows=kept, leaves_tiny=True)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return the blocks of the numbers and of the categories, and one of all columns."""
-        as_number = [column.kind in (Kind.NUMERIC, Kind.EMPTY) for column in schema.columns]
+        as_number = [column.kind.is_measured or column.kind is Kind.EMPTY for column in schema.columns]
         numeric = tuple(p for p, own in enumerate(as_number) if own)
-        labels = tuple(p for p, own in enumerate(as_number) if not own)
+        texts = tuple(p for p, column in enumerate(schema.columns) if column.kind is Kind.TEXT)
+        labels = tuple(p for p, own in enumerate(as_number) if not own and p not in texts)
         blocks = [Block(GaussianFamily(structure=Diagonal), numeric)] if numeric else []
         blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
-        return (*blocks, Block(self._family(len(numeric)), (*numeric, *labels)))
+        blocks += [Block(FAMILIES["text"], texts)] if texts else []
+        return (*blocks, Block(self._family(len(numeric), len(texts)), (*numeric, *labels, *texts)))
 
 
 class GenerativeClassifier(AllColumns):
@@ -66,7 +70,7 @@ class GenerativeClassifier(AllColumns):
     Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
     one covariance per class to a shared one), Gaussians of independent columns, naive Bayes with piecewise linear
     densities for numbers and with Dirichlet priors for categories, averaged one-dependence estimators, from 800 rows on
-    Gaussians on parts of each class, and from 1,200 rows on a forest whose leaves count the classes of all rows, and
+    Gaussians on parts of each class, and from 60 rows on a forest whose leaves count the classes of all rows, and
     boosted trees. Every setting is judged on the rows kept, each left out: exactly in densities, by the trees that have
     not seen it in the forest, by folds in parts and boosted trees. A log-linear stack with non-negative weights pools
     the members; nothing is held back from the densities. Missing cells are exact in densities: Gaussians integrate them
@@ -80,13 +84,22 @@ class GenerativeClassifier(AllColumns):
     ----------
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight (with half a row added to each).
-    keep_rows : None or int, at least 50
-        How many rows are kept to judge on, and to grow trees on. None keeps 2,000 to 20,000, as many as fit into
-        32 MiB. Up to so many distinct rows, the model is the same whether they came at once, in batches, from merged
-        models, or are what is left after others were forgotten. Beyond, knots, bins, vocabularies and the forest's
-        trees stay as the rows kept at that time set them.
+    class_weight : None, "balanced" or dict by label
+        Class priors in scikit-learn's words, in place of `priors`: each class's share times its weight, 1 where a label
+        has none; "balanced" makes them equal. Nothing else is weighted: what is learned of each class stays as it is.
+    keep_rows : None, int, at least 50, a size such as "1GiB", or "all"
+        How many rows are kept, or how much memory they may take, at 8 bytes a cell ("256MiB", "1.5GiB"; KiB, MiB or
+        GiB). None keeps as many as fit into 256 MiB, and of tables with texts 2,000 to 20,000. Trees
+        are boosted on all of them (at most a million, or 2e7 cells times classes), members are judged by 20,000 at most
+        (10,000 from 50,000 rows on). Up to so many distinct rows, the model is the same whether they came at once, in
+        batches, from merged models, or are what is left after others were forgotten. Beyond, knots, bins, vocabularies
+        and the forest's trees stay as the rows kept at that time set them.
     members : {"all", "generative"}
-        "generative" leaves out the boosted trees, the one member that is not made of densities.
+        "generative" leaves out the boosted trees and, of texts, the weighted words: all that is not made of densities.
+    text : "auto" or a list of columns
+        The columns of texts, whose words are read one by one. "auto" takes those of text whose values are many (50
+        different ones, and half of the cells) and have four words or more on average; `fit_table` takes none by itself.
+        An empty list takes none.
 
     Attributes
     ----------
@@ -144,13 +157,28 @@ class GenerativeClassifier(AllColumns):
     """
 
     _kind = PooledFitted
+    _keeps_every = True
 
-    _constraints: ClassVar[Constraints] = {**AllColumns._constraints, "members": MEMBERS}
+    _constraints: ClassVar[Constraints] = {**AllColumns._constraints, "members": MEMBERS, "text": TEXTS}
 
-    def __init__(self, *, priors: object = None, keep_rows: int | None = None, members: str = "all") -> None:
+    def __init__(
+        self,
+        *,
+        priors: object = None,
+        class_weight: object = None,
+        keep_rows: int | str | None = None,
+        members: str = "all",
+        text: str | Sequence[Name] = "auto",
+    ) -> None:
         self.priors = priors
+        self.class_weight = class_weight
         self.keep_rows = keep_rows
         self.members = members
+        self.text = text
+
+    @property
+    def _text(self) -> str | Sequence[Name]:
+        return self.text
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         return replace(super()._settings(schema), members=self.members)
@@ -168,7 +196,7 @@ class GenerativeClassifier(AllColumns):
         """
         return super().fit(X, y, sample_weight, groups)
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: Self, *, distinct: bool = False) -> Self:
         """Add everything another fitted model has learned.
 
         The result equals one fit on the rows of both while these are no more than `keep_rows`, and where the columns of
@@ -177,7 +205,7 @@ class GenerativeClassifier(AllColumns):
         exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
         says so. Released models merge if one was released `like` the other, and MergeError tells of others.
         """
-        return super().merge(other)
+        return super().merge(other, distinct=distinct)
 
     def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
@@ -190,7 +218,14 @@ class GenerativeClassifier(AllColumns):
         return super().leave_one_out(X, y, sample_weight, groups)
 
     def explain(
-        self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False
+        self,
+        X: object,
+        *,
+        orders: int | None = None,
+        return_error: bool = False,
+        as_frame: bool | str = False,
+        words: bool = False,
+        missing_columns: str = "error",
     ) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -200,7 +235,14 @@ class GenerativeClassifier(AllColumns):
         otherwise the mean over `orders`, whose standard errors `return_error` gives. What the pool itself adds is
         shared out in proportion. A missing cell contributes exactly 0.
         """
-        return super().explain(X, orders=orders, return_error=return_error, as_frame=as_frame)
+        return super().explain(
+            X,
+            orders=orders,
+            return_error=return_error,
+            as_frame=as_frame,
+            words=words,
+            missing_columns=missing_columns,
+        )
 
     # --- the members, and the joint model beside them -----------------------------------------------------------------
 
@@ -226,7 +268,7 @@ class GenerativeClassifier(AllColumns):
         parts = zip(pool.members, pool.stack.weight, pool.shares, strict=False)
         return [
             {
-                "name": member.name,
+                "name": member.title,
                 "setting": dict(member.setting),
                 "loss": member.loss,
                 "temperature": member.temperature,
@@ -268,7 +310,10 @@ class GenerativeForest(AllColumns):
     ----------
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight.
-    keep_rows : None or int, at least 50
+    class_weight : None, "balanced" or dict by label
+        Class priors in scikit-learn's words, in place of `priors`: each class's share times its weight, 1 where a label
+        has none; "balanced" makes them equal. Nothing else is weighted: what is learned of each class stays as it is.
+    keep_rows : None, int, at least 50, a size such as "1GiB", or "all"
         How many rows are kept: trees are grown on them, and p-values and sets of classes ranked among them. None keeps
         2,000 to 20,000, as many as fit into 32 MiB. Up to so many distinct rows, the model is the same whether they
         came at once, in batches or from merged models, or are what is left after others were forgotten. Beyond, the
@@ -314,8 +359,11 @@ class GenerativeForest(AllColumns):
     _kind = ForestFitted
     _family = ForestFamily
 
-    def __init__(self, *, priors: object = None, keep_rows: int | None = None) -> None:
+    def __init__(
+        self, *, priors: object = None, class_weight: object = None, keep_rows: int | str | None = None
+    ) -> None:
         self.priors = priors
+        self.class_weight = class_weight
         self.keep_rows = keep_rows
 
     # --- what is said here of verbs that all have --------------------------------------------------------------------
@@ -327,7 +375,7 @@ class GenerativeForest(AllColumns):
         """
         return super().fit(X, y, sample_weight, groups)
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: Self, *, distinct: bool = False) -> Self:
         """Add everything another fitted model has learned.
 
         The result equals one fit on the rows of both while these are no more than the rows kept, and where the trees of
@@ -335,7 +383,7 @@ class GenerativeForest(AllColumns):
         that each froze their trees, the second's rows are learned from its sample, weighted to stand for all; `notes_`
         says so.
         """
-        return super().merge(other)
+        return super().merge(other, distinct=distinct)
 
     def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
@@ -348,7 +396,14 @@ class GenerativeForest(AllColumns):
         return super().leave_one_out(X, y, sample_weight, groups)
 
     def explain(
-        self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False
+        self,
+        X: object,
+        *,
+        orders: int | None = None,
+        return_error: bool = False,
+        as_frame: bool | str = False,
+        words: bool = False,
+        missing_columns: str = "error",
     ) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -356,4 +411,11 @@ class GenerativeForest(AllColumns):
         columns, whose standard errors `return_error` gives; see `GaussianDiscriminant.explain`. Marginals take many
         leaves, so explain tens of rows at a time rather than thousands.
         """
-        return super().explain(X, orders=orders, return_error=return_error, as_frame=as_frame)
+        return super().explain(
+            X,
+            orders=orders,
+            return_error=return_error,
+            as_frame=as_frame,
+            words=words,
+            missing_columns=missing_columns,
+        )

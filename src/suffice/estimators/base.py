@@ -16,6 +16,7 @@ from ..questions import answer_table, release
 from ..released import Release, RowsHeld
 from ..schema import Level, Name
 from ._answers import Answers
+from ._state import MISSING_COLUMNS
 
 if TYPE_CHECKING:
     from ..engines import Progress
@@ -49,7 +50,7 @@ class GenerativeEstimator(Answers):
         """
         self._validate_settings()
         table = self._table(X)
-        return self._learn(lambda _: fit.fit(self._begin(table.schema), table, y, sample_weight, groups))
+        return self._learn(lambda _: fit.fit(self._begin_of(table), table, y, sample_weight, groups))
 
     def partial_fit(
         self,
@@ -72,13 +73,16 @@ class GenerativeEstimator(Answers):
         table = self._table(X)
 
         def add(old: Fitted | None) -> Fitted:
-            known = self._begin(table.schema) if old is None else self._settled(self._refreshed(old), table.schema)
+            known = self._begin_of(table) if old is None else self._settled(self._refreshed(old), table.schema)
             return edits.add(known, table, y, classes, sample_weight, decay, groups)
 
         return self._learn(add)
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: Self, *, distinct: bool = False) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
+
+        Rows that both have learned count twice. Rows kept tell: RepeatedRowsWarning says how many there are, if more
+        than chance makes equal, and with `distinct` it is a MergeError.
 
         MergeError, leaving both models as they were, if the columns, kinds or families of the two differ. A column of
         which one of them has seen no value is of any kind.
@@ -90,7 +94,7 @@ class GenerativeEstimator(Answers):
         theirs = other._fitted
 
         def merge(own: Fitted) -> Fitted:
-            return edits.merge(self._settled(own, theirs.schema), other._settled(theirs, own.schema))
+            return edits.merge(self._settled(own, theirs.schema), other._settled(theirs, own.schema), distinct)
 
         return self._edit(merge)
 
@@ -293,7 +297,7 @@ class GenerativeEstimator(Answers):
             as part of them. Otherwise they are taken away, which a warning (`suffice.engines.Remark`) says with counts,
             and `predict_table` reads its files likewise. Tables in memory are learned as they are.
         sheet : str or int, optional
-            Name of the sheet of a workbook, or its number from 1; the first if not given.
+            Name of the sheet of a workbook, or its number from 1; the first that holds such a table if not given.
         ordered : dict {column: levels}, optional
             The order of a column's categories, from the lowest: ``{"risk": ["Low", "Medium", "High"]}``.
 
@@ -348,8 +352,10 @@ class GenerativeEstimator(Answers):
         keep: Sequence[str] = (),
         alpha: float | None = None,
         by_class: bool = False,
+        interval: float | None = None,
         progress: Callable[[Progress], None] | None = None,
         sheet: str | int | None = None,
+        missing_columns: str = "error",
     ) -> int:
         """Write the label, the posteriors and the log density of every row of a table to a file; return their number.
 
@@ -376,18 +382,23 @@ class GenerativeEstimator(Answers):
             Add a column `in_CLASS` per class: whether it is in the set of `predict_set(rows, alpha)`.
         by_class : bool, default False
             Let each class be in the sets of 1 − α of its own rows, as for `predict_set`.
+        interval : float, optional
+            Add columns `low_CLASS` and `high_CLASS` per class: the ends of `predict_proba_interval(rows, interval)`.
         keep : sequence of str
             Columns of the source to copy in front of the answers; an answer of the same name is then `predicted_…`.
         progress : callable, optional
             As for `fit_table`.
         sheet : str or int, optional
             As for `fit_table`.
+        missing_columns : {"error", "missing"}
+            As for `predict`.
 
         Raises
         ------
         SourceError
             A file that cannot be read or written, or a column that is not there.
         """
+        MISSING_COLUMNS("missing_columns", missing_columns)
         return answer_table.predict_table(
             self._fitted,
             source,
@@ -398,8 +409,10 @@ class GenerativeEstimator(Answers):
             keep=keep,
             alpha=alpha,
             by_class=by_class,
+            interval=interval,
             progress=progress,
             sheet=None if sheet is None else str(sheet),
+            missing_columns=missing_columns,
         )
 
     # --- as files ----------------------------------------------------------------------------------------------------

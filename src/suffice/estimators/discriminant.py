@@ -85,6 +85,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     priors : None, "uniform", array (k,) in the order of `classes_`, dict by label, or Dirichlet
         Class priors; None takes the classes' shares of the weight, `suffice.Dirichlet(α)` adds α to the weight of
         each. Priors never change a covariance.
+    class_weight : None, "balanced" or dict by label
+        Class priors in scikit-learn's words, in place of `priors`: each class's share times its weight, 1 where a label
+        has none; "balanced" makes them equal. Nothing else is weighted: what is learned of each class stays as it is.
     divisor : {"mle", "unbiased"}
         Divide scatters by n_k (shared: n), the maximum-likelihood estimate, or by n_k − 1 (shared: n − K).
     prior : None or NormalInverseWishart
@@ -94,7 +97,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     missing : {"em", "error"}
         Missing cells (NaN, null): maximum likelihood given the observed cells, by EM, taking them to be missing at
         random; or a DataError.
-    keep_rows : int
+    keep_rows : int, a size such as "256MiB", of 8 bytes a cell, or "all"
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
@@ -163,15 +166,17 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         shared: bool = False,
         shrinkage: str | float | RDA | None = None,
         priors: object = None,
+        class_weight: object = None,
         divisor: str = "mle",
         missing: str = "em",
         prior: NormalInverseWishart | None = None,
-        keep_rows: int = 2000,
+        keep_rows: int | str = 2000,
     ) -> None:
         self.covariance = covariance
         self.shared = shared
         self.shrinkage = shrinkage
         self.priors = priors
+        self.class_weight = class_weight
         self.divisor = divisor
         self.missing = missing
         self.prior = prior

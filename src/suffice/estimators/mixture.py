@@ -70,7 +70,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         Structure of each Σ.
     shared : {False, "class", True}
         A Σ for every component, one for the components of each class, or one for all (Hastie & Tibshirani's MDA).
-    shrinkage, priors, divisor, missing
+    shrinkage, priors, class_weight, divisor, missing
         As for `GaussianDiscriminant`, but for shrinkage="ledoit-wolf", which mixtures do not have. Missing cells join
         the EM: each is as unknown as the row's component.
     max_components : int
@@ -83,7 +83,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         EM stops after `max_iter` steps, or when one gains less than `tol` nats per row.
     random_state : None, int or RandomState
         Seed of the starts. The same seed gives the same model, whatever the order of the rows.
-    keep_rows : int
+    keep_rows : int, a size such as "256MiB", of 8 bytes a cell, or "all"
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
@@ -160,6 +160,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         shared: bool | str = False,
         shrinkage: str | float | RDA | None = None,
         priors: object = None,
+        class_weight: object = None,
         divisor: str = "mle",
         missing: str = "em",
         max_components: int = 5,
@@ -167,13 +168,14 @@ class MixtureDiscriminant(GenerativeEstimator):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: object = None,
-        keep_rows: int = 2000,
+        keep_rows: int | str = 2000,
     ) -> None:
         self.n_components = n_components
         self.covariance = covariance
         self.shared = shared
         self.shrinkage = shrinkage
         self.priors = priors
+        self.class_weight = class_weight
         self.divisor = divisor
         self.missing = missing
         self.max_components = max_components

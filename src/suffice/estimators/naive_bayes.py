@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical
+from ..densities.texts import TextDensity
 from ..errors import SchemaError, SettingError, setting
 from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily, as_family, lacking
@@ -23,6 +24,8 @@ AUTOMATIC = {
     Kind.BOOLEAN: "bernoulli",
     Kind.CATEGORICAL: "categorical",
     Kind.STRING: "categorical",
+    Kind.TEXT: "text",
+    Kind.DATE: "gaussian",
 }
 
 
@@ -35,9 +38,11 @@ class NaiveBayes(GenerativeEstimator):
     Parameters
     ----------
     families : "auto", one family name, or a dict {column or tuple of columns: family}
-        "auto" takes Gaussian for numbers, Bernoulli for truth values, categorical for text and categories. A dict
+        "auto" takes Gaussian for numbers, Bernoulli for truth values, categorical for text and categories, and "text"
+        for columns of text whose values are many and of several words. A dict
         names columns (or positions) and leaves the rest to "auto". Names: "gaussian", "laplace", "poisson",
-        "bernoulli", "categorical", "multinomial"; or a family object of `suffice.estimate.families`, such as
+        "bernoulli", "categorical", "multinomial", and for columns of texts "text" (their words as a multinomial) and
+        "text_bernoulli" (which words occur); or a family object of `suffice.estimate.families`, such as
         `LaplaceFamily(distinct=100)`. A tuple of columns is one block: a joint Gaussian with a full covariance per
         class, or a multinomial of its own. Columns of SciPy sparse matrices that are "multinomial", "bernoulli" or
         "poisson" are never made dense; others are, if memory allows it.
@@ -54,7 +59,10 @@ class NaiveBayes(GenerativeEstimator):
         Divide the sums of squares of Gaussian columns by n_k or by n_k − 1, counting the class's observed cells.
     priors : None, "uniform", array (k,) in the order of `classes_`, dict by label, or Dirichlet
         Class priors; None takes the classes' shares of the weight, `suffice.Dirichlet(α)` adds α to the weight of each.
-    keep_rows : int
+    class_weight : None, "balanced" or dict by label
+        Class priors in scikit-learn's words, in place of `priors`: each class's share times its weight, 1 where a label
+        has none; "balanced" makes them equal. Nothing else is weighted: what is learned of each class stays as it is.
+    keep_rows : int, a size such as "256MiB", of 8 bytes a cell, or "all"
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
@@ -69,7 +77,7 @@ class NaiveBayes(GenerativeEstimator):
     covariances_ : array (k, d, d)
         Covariances of the Gaussian columns; NaN for the others.
     probabilities_ : dict {column: {level: array (k,)}}
-        Of the categorical and Bernoulli columns.
+        Of the categorical and Bernoulli columns; of columns of texts, by word.
     parameters_ : dict {column: {name: array (k,)}}
         Of the Laplace, Poisson, Bernoulli and multinomial columns.
     n_features_in_ : int
@@ -123,19 +131,34 @@ class NaiveBayes(GenerativeEstimator):
         smoothing: float | Dirichlet | Mapping[Name, float | Dirichlet] = 1.0,
         divisor: str = "mle",
         priors: object = None,
+        class_weight: object = None,
         prior: NormalInverseWishart | None = None,
-        keep_rows: int = 2000,
+        keep_rows: int | str = 2000,
     ) -> None:
         self.families = families
         self.smoothing = smoothing
         self.divisor = divisor
         self.priors = priors
+        self.class_weight = class_weight
         self.prior = prior
         self.keep_rows = keep_rows
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         own, smoothing = super()._settings(schema), self.smoothing
         return replace(own, divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=smoothing, prior=self.prior)
+
+    @property
+    def _text(self) -> str | None:
+        return "auto" if self.families == "auto" or isinstance(self.families, Mapping) else None
+
+    def _is_label(self, name: Name) -> bool:
+        given = self.families
+        if isinstance(given, Mapping):
+            named = {
+                own: family for key, family in given.items() for own in (key if isinstance(key, tuple) else (key,))
+            }
+            given = named.get(name, "auto")
+        return given != "auto" and _family(given).support != "reals"
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return one block per family for the single columns, and one per tuple of columns."""
@@ -196,7 +219,7 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:
-        """p(level | class) of each categorical column: {column: {level: (k,)}}."""
+        """p(level | class) of each categorical column, p(word | class) of texts: {column: {level or word: (k,)}}."""
         fitted = self._fitted
         tables: dict[Name, dict[Level, Array]] = {}
         names = fitted.schema.names
@@ -207,6 +230,9 @@ class NaiveBayes(GenerativeEstimator):
             elif isinstance(density, Bernoulli):
                 for position, q, p in zip(block.positions, density.q.T, density.p.T, strict=True):
                     tables[names[position]] = {False: q, True: p}
+            elif isinstance(density, TextDensity):
+                for j, position in enumerate(block.positions):
+                    tables[names[position]] = density.word_probabilities(j)
         return tables
 
     @property

@@ -55,6 +55,13 @@ ROUNDING = 1e-9  # of sums of weights; one row in so many is none that a release
 LocationDensity = Gaussian | MultivariateT | Laplace | StudentT
 
 
+def refuse_dates(fitted: Fitted) -> None:
+    """Raise ExportError where a model has columns of dates, which a program reads as seconds since 1970-01-01."""
+    dated = [column.name for column in fitted.schema.columns if column.kind is Kind.DATE]
+    if dated:
+        raise ExportError.dates(dated)
+
+
 def lower(fitted: Fitted) -> Program:
     """Return the program of a fitted model; ExportError where its posteriors are of a density that none can express.
 

@@ -8,6 +8,7 @@ larger than the file.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import os
@@ -19,11 +20,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np, parallel_map
 from ..stats._checks import Stored
 
 HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
 ENCRYPTED = 0x1
+PACKED = 1 << 13  # cells of an array that is packed
+PARTS = ("form", "levels", "bits")  # of such an array
 READABLE: Mapping[str, tuple[int, ...]] = MappingProxyType({"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)})
 
 
@@ -103,6 +106,93 @@ def as_npy(values: Stored) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
     return buffer.getvalue()
+
+
+def array_parts(name: str, values: Stored) -> dict[str, bytes]:
+    """Return the parts of an archive that hold an array: packed where it is large and that takes a tenth off."""
+    few = packed(values) if values.size >= PACKED else None
+    each = {name: values} if few is None else {f"{name}.{part}": own for part, own in few.items()}
+    return {f"{part}.npy": as_npy(own) for part, own in each.items()}
+
+
+def packed(values: Stored) -> dict[str, Array] | None:
+    """Return the parts of an array of one or two dimensions by name, None where they are not smaller by a tenth.
+
+    Column by column, `levels` are its distinct values in the order of their bits, and `bits` the numbers of the cells
+    among these: all last bits of the column first, then those before, eight to a byte, the first in its highest bit. A
+    column of more than 65,536 levels is in `bits` as it is. `form` is the number of rows, of columns (0 for an array of
+    one dimension), and of the levels of each column, 0 where it is as it is.
+    """
+    if values.dtype.itemsize not in (1, 8) or values.ndim > 2:
+        return None
+    kind = np.uint64 if values.dtype.itemsize == 8 else np.uint8
+    columns = np.ascontiguousarray(values.reshape(len(values), -1).T).view(kind)
+    found = list(parallel_map(_packed_column, columns, cost=100.0 * columns.size))
+    levels = np.concatenate([own for own, _ in found]).view(values.dtype)
+    form = np.array([len(values), *(values.shape[1:] or (0,)), *(len(own) for own, _ in found)], dtype=np.int64)
+    parts = {"form": form, "levels": levels, "bits": np.concatenate([own for _, own in found])}
+    return parts if sum(own.nbytes for own in parts.values()) < 0.9 * values.nbytes else None
+
+
+def _packed_column(cells: Array) -> tuple[Array, Array]:
+    """Return the levels and the bits of a column."""
+    levels, codes = np.unique(cells, return_inverse=True)
+    if len(levels) > 1 << 16:
+        return levels[:0], cells.view(np.uint8)
+    planes = [np.packbits((codes >> bit & 1).astype(np.uint8)) for bit in range(_width(len(levels)))]
+    return levels, np.concatenate([np.zeros(0, dtype=np.uint8), *planes])
+
+
+def _width(levels: int) -> int:
+    """Return how many bits tell so many levels apart."""
+    return (levels - 1).bit_length()
+
+
+def unpacked(form: Array, levels: Array, bits: Array, most: int) -> Array:
+    """Return the array of these parts, of at most so many bytes.
+
+    ValueError, whose message follows its name, where they do not fit together or it would take more.
+    """
+    if form.dtype != np.int64 or form.ndim != 1 or len(form) < 3 or (form < 0).any():
+        raise ValueError("has no form")
+    m, width, *counts = form.tolist()
+    size = levels.dtype.itemsize
+    if m * len(counts) * size > most:
+        raise ValueError(f"would take {m * len(counts) * size:,} bytes, more than a model may have here")
+    sizes = [_width(own) * -(-m // 8) if own else m * size for own in counts]
+    right = len(counts) == max(width, 1) and bits.dtype == np.uint8
+    if not right or bits.shape != (sum(sizes),) or levels.shape != (sum(counts),):
+        raise ValueError("has parts that do not fit together")
+    columns = np.empty((len(counts), m), dtype=levels.dtype)
+    begin, first = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
+    for j, (column, own) in enumerate(zip(columns, counts, strict=True)):
+        part = bits[begin[j] : begin[j + 1]]
+        if not own:
+            column[:] = part.copy().view(levels.dtype)
+            continue
+        codes: Codes = np.zeros(m, dtype=np.int64)
+        for bit, plane in enumerate(np.split(part.astype(np.uint8), _width(own)) if len(part) else ()):
+            codes = codes + np.unpackbits(plane, count=m).astype(np.int64) * (1 << bit)
+        if m and codes.max() >= own:
+            raise ValueError("has cells of no level")
+        column[:] = levels[first[j] : first[j + 1]][codes]
+    return np.ascontiguousarray(columns.T) if width else columns[0]
+
+
+def read_array(archive: Archive, name: str, digest: str, most: int, readable: Mapping[str, tuple[int, ...]]) -> Array:
+    """Return an array of an archive by its digest, of at most so many bytes where it is packed.
+
+    DamagedArchive where it is not there, ValueError, whose message follows its name, where it is not the one.
+    """
+    if f"{name}.form.npy" in archive.names:
+        form, levels, bits = (archive.read(f"{name}.{part}.npy") for part in PARTS)
+        small = {**readable, "u": (1, 8)}
+        data = as_npy(unpacked(read_npy(form), read_npy(levels, readable), read_npy(bits, small), most))
+    else:
+        data = archive.read(f"{name}.npy")
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("is not the one that was saved")
+    return read_npy(data, readable)
 
 
 def read_npy(data: bytes, readable: Mapping[str, tuple[int, ...]] = READABLE) -> Array:

@@ -2,7 +2,9 @@
 
 The file holds the statistics and the settings; the model is estimated from them again when it is loaded, so a loaded
 model can be updated and merged. Members are stored uncompressed: a file asks for a small multiple of its own size in
-memory.
+memory. Arrays of many cells are packed column by column (`archive.packed`), which take no more memory than
+`_memory.budget`; one that equals an earlier one is not written again, and hashes of many rows are left out where they
+are those of these rows.
 
 `model.json` lists the SHA-256 of every array, and `model.sha256` holds that of `model.json`, so that no byte of a file
 can change unnoticed. That finds damage and careless edits. It stops no forger, who can compute the sums again: what a
@@ -22,7 +24,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -31,8 +33,9 @@ from typing import Any, NoReturn
 
 from .._arrays import Array, np
 from .._files import whole_file
+from .._memory import budget
 from ..errors import ModelFileError
-from ..schema import Column, Kind, Schema, check_text, sort_levels
+from ..schema import Column, Kind, Level, Schema, check_text, sort_levels
 from ..stats import (
     ByClass,
     CategoricalStats,
@@ -43,18 +46,19 @@ from ..stats import (
     Reservoir,
     Statistic,
     SumStats,
+    TextStats,
     ValueStats,
 )
 from ..stats._checks import amounts, at_most, grouped, levels as levels_of
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Fields, Plain
 from ..table import CONTAINERS
-from .archive import READABLE, Archive, DamagedArchive, as_npy, open_archive, read_npy
+from .archive import PACKED, PARTS, READABLE, Archive, DamagedArchive, array_parts, as_npy, open_archive, read_array
 
 FORMAT = "suffice-model"
 # From 2 on a file has a model.sha256, and holds nothing that saving it again would not write; from 3 on it may hold
-# what its rows chose.
-FORMAT_VERSION = 3
+# what its rows chose; from 4 on it may hold packed arrays, and whoever needs none of that writes 3.
+FORMAT_VERSION = 4
 MAX_JSON = 256 << 20
 MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are numbers in floating point
 CHOICE, CHOICE_SUM, CHOICE_PREFIX = "choice.json", "choice.sha256", "choice_"
@@ -74,6 +78,7 @@ STATISTICS: dict[str, type[Statistic]] = {
         CategoricalStats,
         MixtureStats,
         SumStats,
+        TextStats,
         ValueStats,
     )
 }
@@ -92,10 +97,10 @@ def write_model(
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
     file as it was. So does an error of `check`, which is called with the complete file before it goes to its place.
     """
-    document, members = describe_model(state, schema, statistics)
+    document, arrays = describe_model(state, schema, statistics)
     text = json.dumps(document, allow_nan=False, indent=1).encode()
     parts = {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
-    parts |= {f"{name}.npy": data for name, data in members.items()}
+    parts |= _array_parts(arrays, document["sha256"])
     parts |= {} if choice is None else _choice_parts(choice, text)
     with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, data in parts.items():
@@ -104,12 +109,21 @@ def write_model(
 
 def describe_model(
     state: Mapping[str, object], schema: Schema, statistics: ByClass
-) -> tuple[dict[str, object], dict[str, bytes]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return `model.json`, which has a digest of every array and so tells models apart, and the arrays by name."""
     document, arrays = describe(state, schema, statistics)
-    members = {name: as_npy(values) for name, values in arrays.items()}
-    document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    return document, members
+    document["sha256"] = {name: hashlib.sha256(as_npy(values)).hexdigest() for name, values in arrays.items()}
+    return document, arrays
+
+
+def _array_parts(arrays: Mapping[str, Array], digests: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the parts of an archive that hold arrays, of large ones that are equal only the first."""
+    parts, there = dict[str, bytes](), set[str]()
+    for name, values in arrays.items():
+        if values.size < PACKED or digests[name] not in there:
+            there.add(digests[name])
+            parts |= array_parts(name, values)
+    return parts
 
 
 def describe(
@@ -125,18 +139,24 @@ def describe(
     for kind, kept in (("sample", statistics.sample), ("unlabelled", statistics.unlabelled)):
         if kept is not None:
             fields, plain = kept.arrays()
+            if len(kept.codes) >= PACKED:
+                own = kept.hashes(kept.rows, kept.codes, _labels(kind, statistics.classes), kept.group)
+                told = all(np.array_equal(values, fields[name]) for name, values in own.items())
+                fields = {name: values for name, values in fields.items() if not (told and name in own)}
             arrays |= {f"{kind}_{name}": values for name, values in fields.items()}
             state = {**state, kind: plain}
     document = {
         "format": FORMAT,
-        "version": FORMAT_VERSION,
+        "version": 3 + any(values.size >= PACKED for values in arrays.values()),
         "written_by": dict(_versions()),
         **state,
         "schema": {
             "named": schema.named,
             "container": schema.container,
             "columns": [
-                {"name": own.name, "kind": own.kind.value} | ({"order": list(own.order)} if own.order else {})
+                {"name": own.name, "kind": own.kind.value}
+                | ({"order": list(own.order)} if own.order else {})
+                | ({"form": own.form} if own.form else {})
                 for own in schema.columns
             ],
         },
@@ -146,6 +166,11 @@ def describe(
         "statistics": blocks,
     }
     return document, arrays
+
+
+def _labels(kind: str, classes: Sequence[Level]) -> Sequence[Level]:
+    """Return the classes of the rows that are kept under a name."""
+    return classes if kind == "sample" else NAMELESS
 
 
 @cache
@@ -267,28 +292,40 @@ def _read_arrays(archive: Archive, document: Plain) -> dict[str, Array]:
     digests = document.get("sha256")
     if not isinstance(digests, dict):
         raise DamagedArchive("it lists no arrays")
-    sums = ["model.sha256"] if document["version"] > 1 else []
-    known = {"model.json", *sums, *(f"{name}.npy" for name in digests)}
+    known = {"model.json"} | ({"model.sha256"} if document["version"] > 1 else set())
     if document["version"] > 2:
         known |= {CHOICE, CHOICE_SUM}
         known |= {name for name in archive.names if name.startswith(CHOICE_PREFIX) and name.endswith(".npy")}
+    known |= {f"{name}.npy" for name in digests}
+    if document["version"] > 3:
+        known |= {f"{name}.{part}.npy" for name in digests for part in PARTS}
     strange = archive.names - known
     if strange:
         raise DamagedArchive(f"it holds {min(strange)!r}, which is no part of a model")
-    arrays = {}
+    arrays, there, room = dict[str, Array](), dict[str, Array](), budget()
     for name, digest in digests.items():
-        data = archive.read(f"{name}.npy")
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise DamagedArchive(f"the array {name!r} is not the one that was saved")
+        if digest in there and not archive.names & {f"{name}.npy", f"{name}.form.npy"}:
+            arrays[name] = there[digest]
+            continue
         try:
-            arrays[name] = read_npy(data)
+            arrays[name] = read_array(archive, name, digest, room, READABLE)
+        except DamagedArchive:
+            raise
         except ValueError as error:
             raise DamagedArchive(f"the array {name!r} {error}") from error
+        room -= arrays[name].nbytes
+        if document["version"] > 3:
+            there[digest] = arrays[name]
     return arrays
 
 
 def _schema(saved: Plain) -> Schema:
-    columns = tuple(Column(own["name"], Kind(own["kind"]), levels_of(own.get("order", []))) for own in saved["columns"])
+    columns = tuple(
+        Column(own["name"], Kind(own["kind"]), levels_of(own.get("order", [])), own.get("form", ""))
+        for own in saved["columns"]
+    )
+    if any(type(own.form) is not str or (own.form and own.kind is not Kind.DATE) for own in columns):
+        raise ValueError("the form of dates")
     if any(own.order and own.kind.is_number and own.kind is not Kind.EMPTY for own in columns):
         raise ValueError("the order of numbers")
     named = bool(saved["named"])
@@ -344,7 +381,7 @@ def _reservoir(document: Plain, arrays: dict[str, Array], name: str) -> Reservoi
         return None
     prefix = f"{name}_"
     fields = {key.removeprefix(prefix): v for key, v in arrays.items() if key.startswith(prefix)}
-    return Reservoir.from_arrays(fields, document[name])
+    return Reservoir.from_arrays(fields, document[name], _labels(name, document["classes"]))
 
 
 def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
@@ -355,7 +392,7 @@ def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> R
         raise ValueError("the sample of rows has other classes or blocks")
     if not at_most(np.bincount(sample.codes, weights=sample.weight, minlength=k), arrays["weight"]):
         raise ValueError("the sample of rows weighs more than all rows")
-    if document["version"] > 1 and not sample.is_of(document["classes"]):
+    if "sample_identity" in arrays and document["version"] > 1 and not sample.is_of(document["classes"]):
         raise ValueError("the hashes of the sample of rows are those of other rows or classes")
     return sample
 
@@ -366,12 +403,13 @@ def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> R
 def _choice_parts(choice: Written, model: bytes) -> dict[str, bytes]:
     """Return the parts of an archive by name; `model` is the text of `model.json`."""
     fields, plain = choice
-    arrays = {name: as_npy(values) for name, values in fields.items()}
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
+    digests = {name: hashlib.sha256(as_npy(values)).hexdigest() for name, values in fields.items()}
     document = {"format": CHOICE_FORMAT, "of": hashlib.sha256(model).hexdigest(), "choice": plain, "sha256": digests}
     text = json.dumps(document, allow_nan=False).encode()
-    sums = {CHOICE: text, CHOICE_SUM: hashlib.sha256(text).hexdigest().encode()}
-    return sums | {f"{CHOICE_PREFIX}{name}.npy": data for name, data in arrays.items()}
+    parts = {CHOICE: text, CHOICE_SUM: hashlib.sha256(text).hexdigest().encode()}
+    for name, values in fields.items():
+        parts |= array_parts(f"{CHOICE_PREFIX}{name}", values)
+    return parts
 
 
 def _read_choice(archive: Archive) -> Written | None:
@@ -386,8 +424,5 @@ def _read_choice(archive: Archive) -> Written | None:
         return None
     fields: Fields = {}
     for name, digest in document["sha256"].items():
-        data = archive.read(f"{CHOICE_PREFIX}{name}.npy")
-        if hashlib.sha256(data).hexdigest() != digest:
-            return None
-        fields[name] = read_npy(data, SMALL)
+        fields[name] = read_array(archive, f"{CHOICE_PREFIX}{name}", digest, budget(), SMALL)
     return fields, document["choice"]

@@ -11,6 +11,7 @@ from typing import Any
 from .._arrays import np
 from .._dialect import Dialect
 from .._files import is_stream
+from ..automatic.budget import MOST_JUDGED
 from ..automatic.held import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelChangedError, ModelFileError, SufficeError
@@ -64,7 +65,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         fitted = estimator._fitted
         check_whole(document, state_of(fitted, estimator.get_params(deep=False)), schema, fitted.statistics)
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do
-            _ = fitted.joint
+            if fitted.rows_beside <= MOST_JUDGED:  # of more rows it is estimated when first asked for
+                _ = fitted.joint
     except Exception as error:
         why = str(error) if isinstance(error, SufficeError) else repr(error)
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error

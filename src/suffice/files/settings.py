@@ -24,7 +24,11 @@ PIECES: dict[str, type[Statistic]] = {
     kind.__name__: kind for kind in (MemberRows, MemberStats, ForestRows, ForestStats)
 }
 MEMBER_FAMILIES: dict[str, type[MemberFamily]] = {kind.name: kind for kind in (MemberFamily, ForestFamily)}
-LATER = {"members": "all"}  # settings that files of format 2 may lack: what they then are, which is not written
+LATER = {
+    "members": "all",
+    "text": "auto",
+    "class_weight": None,
+}  # settings that files of format 2 may lack: what they then are, which is not written
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 
 
@@ -46,7 +50,7 @@ def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
 
 def _is_later(name: str, value: object) -> bool:
     """Whether a setting is one that older files lack, at what it then is."""
-    return isinstance(value, str) and LATER.get(name) == value
+    return isinstance(value, str | None) and name in LATER and LATER[name] == value
 
 
 def describe(fitted: Fitted, params: Mapping[str, object]) -> str:
@@ -89,7 +93,7 @@ def _fields(value: Any) -> dict[str, object]:
 
 def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict[str, object]:
     if isinstance(family, MemberFamily):
-        return {family.name: family.numbers}
+        return {family.name: [family.numbers, family.texts] if family.texts else family.numbers}
     if isinstance(family, MixtureFamily):
         return {"mixture": [plain(family.inner), family.within, family.prior]}
     structure = next(name for name, kind in STRUCTURES.items() if kind is family.structure)
@@ -106,7 +110,7 @@ def unplain(plain: Any) -> Any:
     if tag == "gaussian":
         return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]))
     if tag in MEMBER_FAMILIES:
-        return MEMBER_FAMILIES[tag](int(content))
+        return MEMBER_FAMILIES[tag](*map(int, content if isinstance(content, list) else [content]))
     if tag == "mixture":
         prior = float(content[2]) if len(content) > 2 else 0.0  # which the first files did not hold
         return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]), prior=prior)

@@ -1,6 +1,6 @@
 """Generative forests: frozen trees, and the density that leaf statistics give."""
 
-from .boosting import Boosting
+from .boosting import Boosting, MeanBoosting, TreeSettings
 from .columns import ForestColumns, ForestReading, levels_within
 from .density import ForestDensity
 from .estimate import Forest
@@ -18,7 +18,9 @@ __all__ = [
     "FrozenForest",
     "FrozenReading",
     "LeafArrays",
+    "MeanBoosting",
     "TreeScores",
+    "TreeSettings",
     "Trees",
     "canonical_columns",
     "grow_density_trees",

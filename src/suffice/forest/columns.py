@@ -94,6 +94,12 @@ class NumberCells:
         """The log width of each cell (B,)."""
         return np.asarray(np.log(np.maximum(np.diff(self.bounds), 1e-300)))
 
+    def inside(self, low: float, high: float) -> Array:
+        """Return how much of each cell (B,), as numbers are drawn from it, lies between two ends."""
+        begin, end, wide = np.maximum(self.low, low), np.minimum(self.high, high), self.high > self.low
+        width = np.where(wide, self.high - self.low, 1.0)
+        return np.where(wide, np.maximum(end - begin, 0.0) / width, end >= begin)
+
     def log_within(self, x: Array, cells: Cells, tail: float) -> Array:
         """Return the log density (n,) of numbers within their cells: even, but for `tail` of what the end cells hold.
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, parallel_map, row_chunks, rows_within, sparse
 from ..densities import Density
 from ..densities.density import Outcomes
+from ..densities.within import Within
 from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
 from .marginals import (
@@ -360,9 +361,7 @@ class ForestDensity(Density):
         leaf = np.zeros(len(out), dtype=np.int64)
         for k in np.unique(codes[new]).tolist():
             own = new[codes[new] == k]
-            cumulative = np.cumsum(np.exp(self.tables.log_share[:, k]))
-            draws = rng.uniform(size=len(own)) * cumulative[-1]
-            leaf[own] = np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1)
+            leaf[own] = _draw_places(np.exp(self.tables.log_share[:, k]), len(own), rng)
         some = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
         for own, leaves, row, share in self._shares(self.columns.of_values(out), some):
             leaf[own] = leaves[_draw_pairs(row, share[np.arange(len(row)), codes[own][row]], len(own), rng)]
@@ -372,18 +371,50 @@ class ForestDensity(Density):
                 out[here[part], j] = self._draw(j, leaf[here[part]], codes[here[part]], rng)
         return out
 
-    def _draw(self, j: int, leaf: Codes, codes: Codes, rng: np.random.RandomState) -> Array:
-        """Return new cells (n,) of a column, of these leaves and classes."""
+    def within(self, rows: Array, low: Array, high: Array) -> Within:
+        """Return what is known of numbers within ranges: leaves count by how much of them lies there."""
+        reading, leaves = self.columns.of_values(rows), np.arange(len(self.tables.log_share))
+        columns = np.flatnonzero(np.isfinite(low) | np.isfinite(high)).tolist()
+        inside = np.ones(self.tables.log_share.shape)
+        for j in columns:
+            inside *= self._cell_shares(j, leaves) @ self.columns.numbers[j].inside(low[j], high[j])
+        mass = np.zeros((len(rows), self.k))
+        for own, leaf, row, share in self._shares(reading, np.arange(len(rows))):
+            np.add.at(mass, own[row], share * inside[leaf])
+
+        def draw(index: Codes, codes: Codes, rng: np.random.RandomState) -> Array:
+            out, leaf = rows[index].astype(np.float64), np.zeros(len(index), dtype=np.int64)
+            for i, c in np.unique(np.stack([index, codes], axis=1), axis=0).tolist():
+                here = np.flatnonzero((index == i) & (codes == c))
+                _, found, _, share = next(self._shares(reading, np.array([i])))
+                leaf[here] = found[_draw_places(share[:, c] * inside[found, c], len(here), rng)]
+            for j in np.flatnonzero(np.isnan(out).any(axis=0)).tolist():
+                here = np.flatnonzero(np.isnan(out[:, j]))
+                for part in row_chunks(len(here), rows_within(24 * self.columns.sizes[j], IN_MEMORY)):
+                    own = here[part]
+                    out[own, j] = self._draw(j, leaf[own], codes[own], rng, low[j], high[j])
+            return out
+
+        with np.errstate(divide="ignore"):
+            return Within(np.log(mass), tuple(columns), draw)
+
+    def _draw(
+        self, j: int, leaf: Codes, codes: Codes, rng: np.random.RandomState, low: float = -np.inf, high: float = np.inf
+    ) -> Array:
+        """Return new cells (n,) of a column, of these leaves and classes; a number lies between `low` and `high`."""
         used, place = np.unique(leaf, return_inverse=True)
         share = self._cell_shares(j, used)[place, codes]
         numbers = len(self.columns.numbers)
+        if j < numbers:
+            share = share * self.columns.numbers[j].inside(low, high)
         cumulative = np.cumsum(share, axis=1)
         draws = rng.uniform(size=(len(leaf), 1)) * cumulative[:, -1:]
         cell = np.minimum((cumulative <= draws).sum(axis=1), share.shape[1] - 1)
         if j >= numbers:
             return self.columns.decoded(cell, j - numbers)
         own = self.columns.numbers[j]
-        return np.asarray(own.low[cell] + rng.uniform(size=len(cell)) * (own.high[cell] - own.low[cell]))
+        begin, end = (np.clip(ends[cell], low, high) for ends in (own.low, own.high))
+        return np.asarray(begin + rng.uniform(size=len(cell)) * (end - begin))
 
     def _shares(self, reading: ForestReading, rows: Codes) -> Iterator[tuple[Codes, Codes, Codes, Array]]:
         """Yield rows, with all leaves they may be in: leaf and place among the rows (q,), and p(leaf | x, k) (q, k)."""
@@ -397,6 +428,13 @@ class ForestDensity(Density):
             total = np.zeros((len(own), self.k))
             np.add.at(total, row, share)
             yield rows[part], leaf, row, share / total[row]
+
+
+def _draw_places(share: Array, n: int, rng: np.random.RandomState) -> Codes:
+    """Return n numbers drawn in proportion to their shares (q,)."""
+    cumulative = np.cumsum(share)
+    draws = rng.uniform(size=n) * cumulative[-1]
+    return np.asarray(np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1))
 
 
 def _draw_pairs(row: Codes, share: Array, n: int, rng: np.random.RandomState) -> Codes:

@@ -123,6 +123,11 @@ class FrozenReading:
     levels: tuple[Codes, ...]
     columns: FrozenForest
 
+    @property
+    def shown(self) -> tuple[Codes, ...]:
+        """Where each category has a level: −1 where not, (n,) each."""
+        return self.levels
+
     @cached_property
     def forest(self) -> ForestReading:
         """The rows as trees read them."""

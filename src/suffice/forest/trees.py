@@ -8,7 +8,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np
 from ..kernels.trees import Packed
-from ..stats.rows import mixed
+from ..stats.rows import Keys, mixed
 from ..stats.statistic import Fields, Plain
 from .columns import MISSING, Cells, ForestReading
 
@@ -165,10 +165,14 @@ class Trees:
 
 def bagged(reading: ForestReading, tree: int, share: float) -> NDArray[np.bool_]:
     """Return which rows (n,) belong to a share of all that is dealt to a tree by their contents."""
-    if share >= 1.0:
-        return np.ones(len(reading), dtype=np.bool_)
-    dealt = mixed(reading.contents + np.uint64(GOLDEN * (tree + 1) % 2**64)) >> np.uint64(11)
-    return np.asarray(dealt.astype(np.float64) < share * 2.0**53)
+    return np.ones(len(reading), dtype=np.bool_) if share >= 1.0 else dealt(reading.contents, tree, share)
+
+
+def dealt(keys: Keys, tree: int | Keys, share: float) -> NDArray[np.bool_]:
+    """Return which keys (n,) belong to a share of all that is dealt to a tree, or to each of some (t, 1)."""
+    number = np.atleast_1d(np.asarray(tree, dtype=np.uint64)) + np.uint64(1)
+    draw = mixed(keys + number * np.uint64(GOLDEN)) >> np.uint64(11)
+    return np.asarray(draw.astype(np.float64) < share * 2.0**53)
 
 
 def drawn(reading: ForestReading, tree: int) -> Cells:

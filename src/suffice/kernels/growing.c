@@ -4,15 +4,8 @@
 
 #include "kernels.h"
 
-#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 #define FEW 16          /* rows sorted by insertion */
 #define CODE 0xFFFFFFFF /* of what is held of a row, weight * 2^32 + code */
-
-static inline uint64_t mixed(uint64_t x) {
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return x ^ (x >> 31);
-}
 
 /* Weights by class of the rows of a node, their sum and the sum of their squares; `left` has room for those of the rows
    below a threshold, and is 0 between uses. The best split so far is the one of most `gain`. */

@@ -55,67 +55,104 @@ def grow(
     return Nodes(nodes[:made, 2].copy(), nodes[:made, 3].copy(), nodes[:made, 4].copy(), gain[:made].copy())
 
 
-class GradientTree(NamedTuple):
-    """Nodes of one tree (m,), children after their parents: `column`, −1 for a leaf, `threshold`, whether missing cells
-    go to the right (`away`), and the `left` child, which the right one follows. `gradient`, `hessian` (whole numbers)
-    and `rows` (m,) are sums over the rows that grew it, and `ends` (n,) is the node in which each row ends.
+class Drawn(NamedTuple):
+    """What each of some rounds has: which `rows` count (rounds, inside), None for all, and which `columns` it asks
+    (rounds, d); by `seeds` (rounds,) each of its nodes draws one threshold of a column, by 0 it tries all.
+    """
+
+    rows: NDArray[np.bool_] | None
+    columns: NDArray[np.int32]
+    seeds: Codes
+
+
+class GradientTrees(NamedTuple):
+    """Nodes of trees (m,), one after the other, each of `sizes`, children after their parents.
+
+    `column` is −1 for a leaf; `threshold`, whether missing cells go to the right (`away`), and the `left` child, which
+    the right one follows, counted in its tree. `rows` is how many grew a node, `value` what it adds to a score.
     """
 
     column: NDArray[np.int32]
     threshold: NDArray[np.int32]
     away: NDArray[np.bool_]
     left: NDArray[np.int32]
-    gradient: Codes
-    hessian: Codes
     rows: Codes
-    ends: NDArray[np.int32]
+    value: Array
+    sizes: Codes
 
 
 class Grower:
-    """Grows trees on columns of cells (d, n), of which the first `inside` rows count and the others are sent along.
+    """Grows trees on columns of cells (d, n), of which the first rows count and the others are sent along.
 
-    Column j has cells below starts[j + 1] − starts[j] − 1, −1 where missing. A tree has at most `most` leaves, each
-    with at least so many rows and so much of the hessian. See `forest.boosting`.
+    Column j has cells below starts[j + 1] − starts[j] − 1, −1 where missing; the rows that count have class numbers
+    `codes` and weights `heavy`. A tree has at most `most` leaves, each with at least so many rows and so much of the
+    hessian, to which `l2` is added. See `forest.boosting`.
     """
 
     def __init__(
-        self, cells: NDArray[np.int16], starts: Codes, inside: int, *, most: int, rows: int, hessian: int
+        self,
+        cells: NDArray[np.int16],
+        starts: Codes,
+        codes: Codes,
+        heavy: Array,
+        *,
+        most: int,
+        rows: int,
+        hessian: int,
+        l2: int = 0,
     ) -> None:
-        d, n = cells.shape
+        (d, n), inside = cells.shape, len(codes)
         high = starts[1:] - starts[:-1] - 2
-        if not 0 < inside <= n or inside >= 1 << ROWS or most < 1 or rows < 1 or hessian < 1 or len(starts) != d + 1:
+        limits = min(most, rows, hessian, l2 + 1)
+        if not 0 < inside <= n or inside >= 1 << ROWS or limits < 1 or len(starts) != d + 1 or len(heavy) != inside:
             raise ValueError(f"{inside} of {n} rows, {d} columns, {most} leaves of {rows} rows")
         if (cells.max(axis=1) > high).any() or cells.min() < -1:
             raise ValueError("cells beyond those of their columns")
         self._cells, self._starts = np.ascontiguousarray(cells), np.ascontiguousarray(starts, dtype=np.int64)
-        self._inside, self._limits = inside, (most, rows, hessian)
-        self._slots = most if 16 * most * int(starts[-1]) <= TABLES else 1
-        self._rows, self._every = np.empty(n, np.int32), np.arange(n, dtype=np.int32)
-        self._room: list[NDArray[Any]] = [np.empty(n, np.int32), np.empty((inside, 2), np.int64)]
-        self._room.append(np.empty((self._slots * int(starts[-1]), 2), np.int64))
-        self._held = np.empty((inside, 2), np.int64)
+        self._codes, self._heavy = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(heavy, np.float64)
+        self._limits, width = (most, rows, hessian, l2), int(starts[-1])
+        self._slots = most if 16 * most * width <= TABLES else 1
+        self._room: list[NDArray[Any]] = [np.empty((inside, 2), np.int64), np.empty(n, np.int32), np.empty(n, np.int32)]
+        self._room += [np.empty((inside, 2), np.int64), np.empty((self._slots * width, 2), np.int64)]
+        self._room += [np.empty(2 * most), np.empty(2 * most, np.int32), np.empty(n, np.int32)]
 
-    def grow(self, gradient: Array, hessian: Array) -> GradientTree:
-        """Return a tree of the gradients and hessians (inside,), whole numbers both."""
-        d, n = self._cells.shape
-        most = self._limits[0]
-        if not len(gradient) == len(hessian) == self._inside or hessian.min() < 0:
-            raise ValueError(f"{len(gradient)} gradients of {self._inside} rows, a hessian of {hessian.min()}")
-        self._held[:, 0] = gradient
-        self._held[:, 1] = hessian
-        self._held[:, 1] <<= ROWS
-        self._held[:, 1] += 1
-        np.copyto(self._rows, self._every)
-        nodes, whole = np.empty((2 * most, NODE), np.int32), np.empty((2 * most, 2), np.int64)
-        gain, slot = np.empty(2 * most), np.empty(2 * most, np.int32)
-        ends, made = np.empty(n, np.int32), np.zeros(1, np.int64)
-        given = address(self._cells), n, d, address(self._starts), address(self._held), self._inside
-        room = self._rows, *self._room, nodes, whole, gain, slot, ends, made
-        library().suffice_boost(*given, *self._limits, self._slots, *map(address, room))
-        size = int(made[0])
-        nodes, whole = nodes[:size], whole[:size]
-        counted = whole[:, 1] & ((1 << ROWS) - 1)
-        away = nodes[:, 2].astype(np.bool_)
-        return GradientTree(
-            nodes[:, 0], nodes[:, 1], away, nodes[:, 3], whole[:, 0], whole[:, 1] >> ROWS, counted, ends
+    def grow(self, scores: Array, rate: float, drawn: Drawn) -> tuple[GradientTrees, Array]:
+        """Return trees for each of the scores (k, n) in turn, of as many rounds as are drawn, and what rows sent along
+        score after each (rounds, k, o). The `scores` become those after the last.
+        """
+        (d, n), inside, most, k, rounds = (
+            self._cells.shape,
+            len(self._codes),
+            self._limits[0],
+            len(scores),
+            len(drawn.seeds),
         )
+        if scores.shape != (k, n) or not scores.flags.c_contiguous or scores.dtype != np.float64:
+            raise ValueError(f"scores {scores.shape} of {n} rows")
+        columns, seeds = np.ascontiguousarray(drawn.columns, np.int32), np.ascontiguousarray(drawn.seeds, np.int64)
+        if len(columns) != rounds or not columns.size or int(columns.min()) < 0 or int(columns.max()) >= d:
+            raise ValueError(f"columns {columns.shape} of {d}, in {rounds} rounds")
+        some = None if drawn.rows is None else np.ascontiguousarray(drawn.rows, np.uint8)
+        if some is not None and (some.shape != (rounds, inside) or not some.any(axis=1).all()):
+            raise ValueError(f"0 rows that count, or not {inside} rows in each of {rounds} rounds")
+        if rounds and not 0 <= int(self._codes.min()) <= int(self._codes.max()) < max(k, 2):
+            raise ValueError(f"class numbers of {k} scores")
+        trees = rounds * k
+        nodes, whole = np.empty((2 * most * trees, NODE), np.int32), np.empty((2 * most * trees, 2), np.int64)
+        value, sizes, along = np.empty(2 * most * trees), np.zeros(trees, np.int64), np.empty((rounds, k, n - inside))
+        given = (
+            address(self._cells),
+            n,
+            columns.shape[1],
+            address(columns),
+            address(self._starts),
+            int(self._starts[-1]),
+        )
+        rows = address(self._codes), address(self._heavy), inside, k, address(scores), rate, rounds
+        draws = None if some is None else address(some), address(seeds)
+        room = np.empty((k, inside)), *self._room, nodes, whole, value, sizes, along
+        library().suffice_boost(*given, *rows, *draws, *self._limits, self._slots, *map(address, room))
+        size = int(sizes.sum())
+        nodes = nodes[:size]
+        found = nodes[:, 0].copy(), nodes[:, 1].copy(), nodes[:, 2].astype(np.bool_), nodes[:, 3].copy()
+        return GradientTrees(*found, whole[:size, 1] & ((1 << ROWS) - 1), value[:size].copy(), sizes), along

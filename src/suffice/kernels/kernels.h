@@ -14,6 +14,14 @@
 #define PUBLIC __attribute__((visibility("default")))
 #endif
 
+#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 #define NEAR 512 /* rows that all trees or columns are asked about before the next ones: they stay near the processor */
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A bijection that spreads every bit over all: `stats.rows.mixed`. */
+static inline uint64_t mixed(uint64_t x) {
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}

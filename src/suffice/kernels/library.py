@@ -13,7 +13,7 @@ from .._arrays import Array, Codes, NDArray, np
 FOLDER = Path(__file__).parent
 NAMES = ("_kernels.so", "_kernels.dll")
 
-# What each function takes: "p" an array, "n" a number.
+# What each function takes: "p" an array, "n" a whole number, "f" any number.
 FUNCTIONS = {
     "suffice_leaves": "pppnnpnnp",
     "suffice_add_values": "pppnpnnpppnp",
@@ -30,9 +30,9 @@ FUNCTIONS = {
     "suffice_shapley": "pnnppppnnpnpp",
     "suffice_student": "ppnnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
-    "suffice_boost": "pnnppnnnnnpppppppppp",
+    "suffice_boost": "pnnppnppnnpfnppnnnnnpppppppppppppp",
 }
-KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
+KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_double}
 
 
 @cache

@@ -7,6 +7,7 @@ that miss them, so that they can be made for any other kind.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -16,15 +17,36 @@ from ..automatic.held import HeldFitted, MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..automatic.table_rows import TableRows
 from ..automatic.train import rows_of_sample
-from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, a_model, quoted, setting
+from ..errors import (
+    DataError,
+    MergeError,
+    NotLearnedError,
+    RepeatedRowsWarning,
+    SchemaError,
+    SettingError,
+    a_model,
+    either,
+    quoted,
+    setting,
+)
 from ..estimate import Block
-from ..estimate.families import CategoricalFamily
+from ..estimate.families import CategoricalFamily, TextFamily
 from ..fitted import Fitted
 from ..released import Release
 from ..schema import Kind, Level, Schema, check_text, sort_levels
-from ..stats import ByClass, CategoricalStats, DiagonalScatter, GaussianStats, Reservoir, Statistic, SumStats
+from ..stats import (
+    ByClass,
+    CategoricalStats,
+    DiagonalScatter,
+    GaussianStats,
+    Reservoir,
+    Statistic,
+    SumStats,
+    TextStats,
+)
 from ..stats._downdate import FAINT
-from ..stats.counts import CodedColumns
+from ..stats.counts import CodedColumns, TextColumns
+from ..stats.dependent_rows import count_shared
 from ..stats.reservoir import NAMELESS
 from ..table import Table, read_table
 from ..table.devices import take_in
@@ -67,8 +89,11 @@ def add(
     return fitted.with_statistics(batch, schema=fitted.schema.settle(table.schema, order), past=past)
 
 
-def merge(fitted: F, other: F) -> F:
-    """Return what both have learned; MergeError where columns, kinds or families differ."""
+def merge(fitted: F, other: F, distinct: bool = False) -> F:
+    """Return what both have learned; MergeError where columns, kinds or families differ.
+
+    Of rows kept that both have learned a warning tells, or if they are to be `distinct` MergeError.
+    """
     if type(other) is not type(fitted) or other.who != fitted.who:
         raise MergeError(
             f"Models of two kinds: {a_model(fitted.who)} cannot take in {a_model(other.who)}. Next: fit both alike."
@@ -86,7 +111,25 @@ def merge(fitted: F, other: F) -> F:
         dialect=fitted.past.dialect or other.past.dialect,
         target=fitted.past.target or other.past.target,
     )
-    return _changed(fitted, fitted.statistics.merge(other.statistics), past=past)
+    statistics = fitted.statistics.merge(other.statistics)
+    _tell_shared(statistics.sample, fitted.statistics.sample, other.statistics.sample, distinct)
+    return _changed(fitted, statistics, past=past)
+
+
+def _tell_shared(merged: Reservoir | None, one: Reservoir | None, two: Reservoir | None, distinct: bool) -> None:
+    if merged is None or one is None or two is None:
+        return
+    shared, kept = count_shared(merged, one, two)
+    if not shared:
+        return
+    told = f"{shared:,} of the {kept:,} rows kept of the other model are among those of this one too"
+    if distinct:
+        raise MergeError(f"{told}. Next: fit models of different rows.")
+    step = either(
+        "forget(…) them once, or merge(…, distinct=True), which refuses",
+        "`suffice forget` takes them out once; --distinct refuses such models",
+    )
+    warnings.warn(f"{told}, and count twice now. Next: {step}.", RepeatedRowsWarning, stacklevel=8)
 
 
 def forget(fitted: F, X: object, y: object, sample_weight: object, groups: object = None) -> F:
@@ -191,7 +234,7 @@ def _plain_label(label: object) -> Level:
 def _check_same_columns(mine: Schema, theirs: Schema) -> None:
     if mine.names == theirs.names and mine.named == theirs.named:
         for a, b in zip(mine.columns, theirs.columns, strict=True):
-            if Kind.EMPTY not in (a.kind, b.kind) and a.kind.is_number != b.kind.is_number:
+            if not (a.kind.reads(b.kind) and b.kind.reads(a.kind)):
                 raise MergeError(str(SchemaError.kind_differs(a.name, a.kind.value, b.kind.value)))
         return
     own, other = set(mine.names), set(theirs.names)
@@ -270,6 +313,8 @@ class _Move:
             levels = tuple(own.levels[j] if j >= 0 else () for j in index)
             counts = tuple(own.counts[j] if j >= 0 else np.zeros((k, 0)) for j in index)
             return CategoricalStats(levels, counts, _taken(own.missing, index, weight[:, None]))
+        if isinstance(own, TextStats):
+            return own.columns(index)
         if isinstance(own, SumStats):
             return SumStats(_taken(own.weight, index), _taken(own.total, index))
         assert isinstance(own, GaussianStats)
@@ -281,15 +326,17 @@ class _Move:
         before = None if self.number is None else blocks[self.number]
         if self.stays:
             return before
-        if isinstance(self.block.family, CategoricalFamily):
-            return _coded(CodedColumns((), ()) if before is None else before, self.index, n)
+        if isinstance(self.block.family, CategoricalFamily | TextFamily):
+            none = CodedColumns((), ()) if isinstance(self.block.family, CategoricalFamily) else TextColumns((), ())
+            return _coded(none if before is None else before, self.index, n)
         return _taken(np.zeros((n, 0)) if before is None else before, self.index, np.nan)
 
     def _table_rows(self, rows: TableRows, n: int) -> TableRows:
         assert isinstance(self.block.family, MemberFamily)
         numbers, width = self.block.family.numbers, rows.numbers.shape[1]
         coded = [j - width if j >= 0 else -1 for j in self.index[numbers:]]
-        return TableRows(_taken(rows.numbers, self.index[:numbers], np.nan), _coded(rows.coded, coded, n))
+        filled = _taken(rows.numbers, self.index[:numbers], np.nan)
+        return TableRows(filled, _coded(rows.coded, coded, n), self.block.family.texts)
 
 
 def _are_alike(one: Block, other: Block) -> bool:
@@ -308,4 +355,4 @@ def _coded(rows: CodedColumns, index: Sequence[int], n: int) -> CodedColumns:
     """Return these columns of n categorical rows, all cells missing where the index is −1."""
     absent = np.full(n, -1, dtype=np.int64)
     pairs = [(rows.levels[j], rows.codes[j]) if j >= 0 else ((), absent) for j in index]
-    return CodedColumns(tuple(levels for levels, _ in pairs), tuple(codes for _, codes in pairs))
+    return rows._replace(levels=tuple(levels for levels, _ in pairs), codes=tuple(codes for _, codes in pairs))

@@ -14,6 +14,7 @@ from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
 from ..errors import DataError, either
 from ..estimate import Block
+from ..estimate.families import TextFamily
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Kind, Note
@@ -86,8 +87,8 @@ def join_unlabelled(fitted: Fitted, batch: Batch) -> Joined:
     def estimated(statistics: ByClass) -> Fitted:
         return replace(fitted, statistics=statistics, settings=settings, chosen=fitted.choices)
 
-    first = estimated(fitted.statistics)
-    rows, model = _Rows.of(fitted, batch, first.estimated[1]), first.joint
+    first = estimated(with_words(fitted, batch))
+    rows, model = _Rows.of(first, batch, first.estimated[1]), first.joint
     trace = list[float]()
     before: Array | None = None  # the posterior behind the last model but one
     last: Array | None = None  # and behind the last
@@ -104,6 +105,20 @@ def join_unlabelled(fitted: Fitted, batch: Batch) -> Joined:
         before, last = last, posterior
         model = estimated(rows.filled(posterior, model)).joint
     return Joined(rows.joined(before), MAX_STEPS, False, tuple(trace))
+
+
+def with_words(fitted: Fitted, batch: Batch) -> ByClass:
+    """Return the statistics of the labelled rows of a batch, in which all its words are met, those of other rows at 0.
+
+    So the columns of a text are those of one vocabulary at every step.
+    """
+    blocks, none = [], np.zeros(len(batch.codes))
+    for block, stats, rows in zip(fitted.blocks, fitted.statistics.blocks, batch.rows, strict=True):
+        if isinstance(block.family, TextFamily):
+            words = block.family.summarize(rows, np.zeros_like(batch.codes), len(batch.classes), none)
+            stats = stats.merge(words)
+        blocks.append(stats)
+    return replace(fitted.statistics, blocks=tuple(blocks))
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .._arrays import Array, Codes, np
 from .._dialect import Dialect
 from .._memory import check_bytes
+from ..automatic.held import HeldFitted
 from ..automatic.statistics import Columns, MemberRows
 from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct
-from ..errors import DataError, SettingError, SourceError, either, setting
+from ..errors import DataError, SettingError, SourceError, either, pip_install, setting
 from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..schema import Level, Name, Schema, check_listed, sort_levels
 from ..stats import ByClass
 from ..stats.by_class import Batch
 from ..stats.patterns import TooManyPatternsError
-from ..stats.rows import Keys, concat_rows
+from ..stats.rows import Keys
 from ..table import read_schema, read_table
 from . import fit
 
@@ -85,8 +86,10 @@ def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]
             raise SourceError.read_once(begun.who, "twice")
         if kernel.unlabelled == "em" and not begun.keeps_unlabelled:
             kernel = replace(kernel, unlabelled="error")
-        found: Smallest | None = run(Finding(kernel, begun.settings.keep_rows))
-        kernel = replace(kernel, columns=found.frozen() if found is not None and found.beyond else None)
+        assert isinstance(begun, HeldFitted)
+        found: Smallest | None = run(Finding(kernel, begun.most_read))
+        beyond = found is not None and found.rows > begun.settings.keep_rows
+        kernel = replace(kernel, columns=found.frozen() if found is not None and beyond else None)
     try:
         learned: Learned | None = run(kernel)
     except TooManyPatternsError:
@@ -98,7 +101,7 @@ def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]
     if learned.statistics is None:
         raise _no_label(source, kernel.target)
     fit.check_observed(learned.statistics)
-    fitted = begun.with_statistics(learned.statistics)
+    fitted = begun.with_statistics(kernel.unfrozen(learned.statistics))
     fitted.train()  # what cannot be estimated is said here
     return fitted, learned.unlabelled
 
@@ -187,7 +190,7 @@ def explained() -> Iterator[None]:
         extra = {"pyarrow": "parquet", "distributed": "dask", "dask": "dask", "pyspark": "spark", "pandas": "spark"}
         if package not in extra:
             raise
-        message = f"This needs {package}, which is not installed. Next: pip install 'suffice[{extra[package]}]'."
+        message = f"This needs {package}, which is not installed. Next: {pip_install(extra[package])}."
         raise DataError(message) from error
 
 
@@ -263,12 +266,24 @@ class Summary:
         statistics = ByClass(known.classes, known.class_weight, blocks, len(known.codes), sample, known.heaviest)
         if unknown is not None and self.fitted.keeps_unlabelled:
             statistics = replace(statistics, unlabelled=self.fitted.unlabelled_of(unknown))
-        if self.columns is not None:
+        if self.fitted.freezes_columns and self.columns is None:
+            statistics = self._without_rows(statistics)
+        elif self.columns is not None:
             rows = blocks[-1]
             assert isinstance(rows, MemberRows)
-            assert isinstance(rows.rows, TableRows)
             statistics = replace(statistics, blocks=(*blocks[:-1], rows.frozen(self.columns)))
         return Learned(statistics, table.num_rows, absent)
+
+    def _without_rows(self, statistics: ByClass) -> ByClass:
+        """Return the statistics without rows but those of the sample, which has them all."""
+        last = self.fitted.blocks[-1]
+        none = last.family.zero(len(statistics.classes), len(last.positions))
+        return replace(statistics, blocks=(*statistics.blocks[:-1], none))
+
+    def unfrozen(self, statistics: ByClass) -> ByClass:
+        """Return the statistics of rows where there were more of them than are kept, but no more distinct ones."""
+        whole = self.columns is not None and statistics.sample is not None and statistics.sample.is_whole
+        return self._without_rows(statistics) if whole else statistics
 
     def read(self, table: Table) -> tuple[Batch | None, int]:
         """Return the rows of a pyarrow table, None if there are none, and how many have no label.
@@ -340,7 +355,7 @@ class Gathering:
 
 @dataclass(frozen=True)
 class Smallest:
-    """The distinct rows with the smallest hashes, at most `bound`, in the order of these; `beyond` if there are more.
+    """The distinct rows with the smallest hashes, at most `bound`, in the order of these.
 
     The automatic classifier freezes its columns by these rows. They are found part by part, as the smallest of all are
     among the smallest of each, so that `fit` and `fit_table` see the same knots, bins and categories.
@@ -357,7 +372,6 @@ class Smallest:
     labels: Codes
     classes: tuple[Level, ...]
     weight: Array
-    beyond: bool
     rows: int
     total: float
     squares: float
@@ -368,7 +382,7 @@ class Smallest:
         assert isinstance(part.rows, TableRows)
         weight, squares = part.weight, float((part.weight**2 / part.copies).sum())
         keys, total = hashes_of(part.rows), float(weight.sum())
-        whole = cls(type(part), bound, part.rows, keys, part.codes, classes, weight, False, rows, total, squares)
+        whole = cls(type(part), bound, part.rows, keys, part.codes, classes, weight, rows, total, squares)
         return whole._reduced()
 
     def merge(self, other: Smallest) -> Smallest:
@@ -376,15 +390,13 @@ class Smallest:
         classes = sort_levels([*self.classes, *other.classes])
         place = {label: i for i, label in enumerate(classes)}
         labels = [np.array([place[c] for c in own.classes], dtype=np.int64)[own.labels] for own in (self, other)]
-        numbers = np.concatenate([self.cells.numbers, other.cells.numbers])
         both = replace(
             self,
-            cells=TableRows(numbers, concat_rows(self.cells.coded, other.cells.coded)),
+            cells=self.cells.with_rows(other.cells),
             keys=np.concatenate([self.keys, other.keys]),
             labels=np.concatenate(labels),
             classes=classes,
             weight=np.concatenate([self.weight, other.weight]),
-            beyond=self.beyond or other.beyond,
             rows=self.rows + other.rows,
             total=self.total + other.total,
             squares=self.squares + other.squares,
@@ -393,9 +405,8 @@ class Smallest:
 
     def _reduced(self) -> Smallest:
         """Return each distinct row of a class once, the `bound` smallest of them; categories keep all their levels."""
-        few, weight, more = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
-        keys, labels, beyond = self.keys[few], self.labels[few], self.beyond or more
-        return replace(self, cells=self.cells[few], keys=keys, labels=labels, weight=weight, beyond=beyond)
+        few, weight = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
+        return replace(self, cells=self.cells[few], keys=self.keys[few], labels=self.labels[few], weight=weight)
 
     def frozen(self) -> Columns:
         """Return the columns that these rows freeze."""

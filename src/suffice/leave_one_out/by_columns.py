@@ -164,7 +164,7 @@ def _is_thin(stats: Statistic) -> bool:
 def _taken(rows: Any, columns: Sequence[int]) -> Any:
     """Return some columns of encoded rows."""
     if isinstance(rows, CodedColumns):
-        return CodedColumns(tuple(rows.levels[j] for j in columns), tuple(rows.codes[j] for j in columns))
+        return rows._replace(levels=tuple(rows.levels[j] for j in columns), codes=tuple(rows.codes[j] for j in columns))
     return take_columns(rows, columns)
 
 
@@ -172,7 +172,7 @@ def showing(rows: Any, columns: Sequence[int]) -> Any:
     """Return encoded rows whose cells are missing but in some columns."""
     if isinstance(rows, CodedColumns):
         codes = [own if j in columns else np.full_like(own, -1) for j, own in enumerate(rows.codes)]
-        return CodedColumns(rows.levels, tuple(codes))
+        return rows._replace(codes=tuple(codes))
     if not isinstance(rows, np.ndarray):
         return rows.showing(columns)
     found = np.full(rows.shape, np.nan)

@@ -6,6 +6,7 @@ are integrated out. Matplotlib is needed to draw, and loaded then: `pip install 
 """
 
 from .densities import ClassDensitiesDisplay
+from .forward import ForwardValidationDisplay
 from .gaussians import ClassEllipsesDisplay, DiscriminantPlaneDisplay, MixtureComponentsDisplay
 from .judging import CalibrationCurveDisplay, ImportanceDisplay, LearningCurveDisplay, OutlierPValuesDisplay
 from .reasons import EffectDisplay, WaterfallDisplay
@@ -18,6 +19,7 @@ __all__ = [
     "DecisionRegionsDisplay",
     "DiscriminantPlaneDisplay",
     "EffectDisplay",
+    "ForwardValidationDisplay",
     "ImportanceDisplay",
     "LearningCurveDisplay",
     "MixtureComponentsDisplay",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from .._arrays import Array, Codes, np
-from ..errors import DataError
+from ..errors import DataError, pip_install
+from ..table.dates import date_ticks
 from ._view import Axis
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def pyplot() -> ModuleType:
     try:
         return import_module("matplotlib.pyplot")
     except ImportError as error:
-        raise ImportError("Plots need Matplotlib, which is not installed. Next: pip install 'suffice[plot]'") from error
+        raise ImportError(f"Plots need Matplotlib, which is not installed. Next: {pip_install('plot')}") from error
 
 
 def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.6)) -> Axes:
@@ -174,6 +175,11 @@ def name_axis(ax: Axes, which: str, axis: Axis, cells: Array | None = None) -> N
     place = ax.xaxis if which == "x" else ax.yaxis
     if axis.levels is not None:
         write_levels(ax, which, axis.at, [brief(level, 18) for level in axis.levels])
+    elif axis.dated:
+        from matplotlib.ticker import FixedLocator, FuncFormatter
+
+        place.set_major_locator(FixedLocator(date_ticks(axis.low, axis.high, 3)))
+        place.set_major_formatter(FuncFormatter(lambda x, _: axis.says(x)))
     elif axis.whole or (cells is not None and are_whole(cells)):
         from matplotlib.ticker import MaxNLocator
 

@@ -13,12 +13,14 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np, row_chunks, rows_within
 from ..densities import Bernoulli, Multinomial, Poisson, Rows as BlockRows
 from ..errors import DataError, SettingError, quoted
+from ..estimate.families import text_positions
 from ..fitted import Fitted
 from ..forest import ForestDensity
 from ..schema import Kind, Level, Name, Schema, column_name
 from ..stats import Reservoir
 from ..table import Holes, NewColumn, Table, factorize, label_values, make_table, read_table
 from ..table.cells import both_truths
+from ..table.dates import about, as_text as date_as_text
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
 LEAST_RANGE = 1e-280  # of an axis: densities over narrower ones, and cells of it, leave the range of floats
@@ -34,8 +36,8 @@ ASKED_TOGETHER = 1 << 25  # bytes of rows in which few cells are known, asked of
 class Axis:
     """A column as an axis of equal cells: `values` (m,) is asked of the model, `at` (m,) where it stands.
 
-    `levels` are the categories that stand at 0, 1, …; None for numbers. `whole` says that numbers are counts. Where not
-    all categories are on the axis, `places` are their numbers among all.
+    `levels` are the categories that stand at 0, 1, …; None for numbers. `whole` says that numbers are counts, `dated`
+    that they are dates. Where not all categories are on the axis, `places` are their numbers among all.
     """
 
     position: int
@@ -47,6 +49,11 @@ class Axis:
     levels: tuple[Level, ...] | None = None
     whole: bool = False
     places: Codes | None = None
+    dated: bool = False
+
+    def says(self, x: float) -> str:
+        """Return a number of the axis in words."""
+        return about(x, (self.high - self.low) / 10.0) if self.dated else in_words(x)
 
     def on(self, cells: Array) -> Array:
         """Return where cells of the column (n,), numbers or numbers of categories, stand; NaN if not on the axis."""
@@ -70,7 +77,7 @@ class Axis:
 
     def between(self, low: float, high: float, cells: int) -> Axis:
         """Return another range of the same numbers."""
-        return self.over(self.position, self.label, low, high, cells)
+        return replace(self.over(self.position, self.label, low, high, cells), dated=self.dated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +172,35 @@ class View:
         self.schema, self.model = self.fitted.schema, self.asked.joint
         self.classes: list[Level] = self.estimator.classes_.tolist()
         self.place = {p: (b, j) for b, block in enumerate(self.asked.blocks) for j, p in enumerate(block.positions)}
+        self.texts = text_positions(self.fitted.blocks)  # which have no place on an axis
 
     def rows(self, X: object = None, y: object = None) -> Rows | None:
         """Return the rows of a table, or without one those that the model keeps; None if it keeps none."""
         if X is not None:
             return Rows(self.asked.rows(X), self._codes(y, read_table(X).rows))
-        sample = self.fitted.statistics.sample
+        sample = self.fitted.judges
         return None if sample is None else Rows(self.asked.recoded(sample.rows), sample.codes, own=True)
 
     def kept(self) -> tuple[Any, NDArray[np.generic], Reservoir]:
         """Return the rows that the model keeps: a table, its labels, and the sample; DataError if it keeps none."""
-        rows, sample = self.rows(), self.fitted.statistics.sample
+        rows, sample = self.rows(), self.fitted.judges
         if rows is None or sample is None:
             raise DataError(
                 "This model keeps no rows (keep_rows=0). Next: give rows and labels, or fit with keep_rows=2000."
             )
-        columns = [self._column(rows, position) for position in range(len(self.schema))]
+        columns = [
+            self._texts(sample, position) if position in self.texts else self._column(rows, position)
+            for position in range(len(self.schema))
+        ]
         table = make_table(self.schema.container, self.schema.named, columns)
         return table, self.estimator.classes_[rows.codes], sample
+
+    def _texts(self, sample: Reservoir, position: int) -> NewColumn:
+        """Return a column of texts of the rows kept, None if missing."""
+        number, j = self.place[position]
+        column, part = self.schema.columns[position], sample.rows[number]
+        values = np.array([*part.levels[j], None], dtype=object)[part.codes[j]]
+        return NewColumn(column.name, column.kind, values)
 
     def _column(self, rows: Rows, position: int) -> NewColumn:
         """Return a column of encoded rows as a user has it: categories, truth values are objects, None if missing."""
@@ -191,7 +209,7 @@ class View:
         if levels is None and column.kind is Kind.BOOLEAN:
             levels = (False, True)
         if levels is None:
-            return NewColumn(column.name, column.kind, cells)
+            return NewColumn(column.name, column.kind, cells, form=column.form)
         found = [None if np.isnan(cell) else levels[int(cell)] for cell in cells]
         if column.kind is Kind.NUMERIC:
             return NewColumn(column.name, column.kind, np.array(found, dtype=np.float64))
@@ -212,7 +230,8 @@ class View:
 
     def cells(self, rows: Rows, position: int) -> Array:
         """Return a column of rows as it stands on its axis (n,)."""
-        return rows.cells(*self.place[position])
+        number, j = self.place[position]
+        return np.full(len(rows.codes), np.nan) if position in self.texts else rows.cells(number, j)
 
     def drawn(self, rows: Rows | None, positions: Sequence[int]) -> tuple[list[Array], Codes]:
         """Return these columns of rows, each (n,) as it stands on its axis, and class numbers (n,); of none nothing."""
@@ -261,7 +280,7 @@ class View:
             step = np.ceil((high - low + 1) / MOST_COUNTS)
             at = np.arange(low, high + 1, step)
             return Axis(position, label, at, at, low - step / 2, at[-1] + step / 2, whole=True)
-        return Axis.over(position, label, low, high, cells)
+        return replace(Axis.over(position, label, low, high, cells), dated=column.kind is Kind.DATE)
 
     def readable(self, axis: Axis, most: int = MOST_LEVELS) -> Axis:
         """Return the axis with no more categories than can be read: those that are most probable, over all classes."""
@@ -385,7 +404,7 @@ class View:
                 values = values.astype(bool)
             elif not column.kind.is_label:
                 values = values.astype(np.float64)
-            columns.append(NewColumn(column.name, column.kind, values))
+            columns.append(NewColumn(column.name, column.kind, values, form=column.form))
         return make_table(self.schema.container, self.schema.named, columns)
 
     def _on_grid(self, value: Fitted, axes: Sequence[Axis], answer: Callable[[BlockRows], Array]) -> Array:
@@ -449,9 +468,10 @@ def cells_as_text(view: View, X: object, positions: Sequence[int]) -> list[list[
     columns = []
     for position in positions:
         column = view.schema.columns[position]
-        if column.kind is Kind.NUMERIC:
+        if column.kind.is_measured:
             numbers = table.numeric([order[position]])[:, 0]
-            text = ["unknown" if cell != cell else in_words(float(cell)) for cell in numbers]
+            words = date_as_text if column.kind is Kind.DATE else in_words
+            text = ["unknown" if cell != cell else words(float(cell)) for cell in numbers]
         else:
             levels, codes = table.categories(order[position])
             text = ["unknown" if code < 0 else str(levels[code]) for code in codes]

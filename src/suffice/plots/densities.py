@@ -105,7 +105,7 @@ class ClassDensitiesDisplay:
             self.bars_.append(self._plot_bars(panel, axis, density))
             return
         style.name_axis(panel, "x", axis, cells)
-        if not axis.whole:
+        if not axis.whole and not axis.dated:
             panel.locator_params(axis="x", nbins=4 if max(abs(axis.low), abs(axis.high)) >= 1e4 else 6)
         tallest = 0.0
         if cells is not None and len(self.classes) <= FEW_CLASSES:

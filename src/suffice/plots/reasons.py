@@ -319,7 +319,7 @@ class EffectDisplay:
         if self.cells:
             self._plot_foot(panel, axis, self.cells[i])
             self._plot_missing(panel, axis, self.missing[i])
-        if not axis.levels and not axis.whole:
+        if not axis.levels and not axis.whole and not axis.dated:
             panel.locator_params(axis="x", nbins=4 if max(abs(axis.low), abs(axis.high)) >= 1e4 else 6)
 
     def _plot_curve(self, panel: Axes, axis: Axis, values: Array, c: int, s: int) -> None:

@@ -15,11 +15,13 @@ from .._arrays import Array, np
 from .._dialect import Remark
 from .._files import format_of
 from ..conformal import Limits
-from ..errors import SourceError, either
+from ..errors import SourceError, either, setting
 from ..fitted import Fitted
 from ..learning.parts import open_table, remark_spaces
+from ..table import add_missing
 from ..vocabulary import UnseenLevel, sentences, united
 from .decide import adapt_priors, check_costs, log_posterior
+from .proba_interval import check_interval, probability_interval
 from .sets import in_sets, set_limits
 
 if TYPE_CHECKING:
@@ -38,13 +40,15 @@ def predict_table(
     keep: Sequence[str],
     alpha: float | None,
     by_class: bool,
+    interval: float | None,
     progress: Callable[[Progress], None] | None,
     sheet: str | None = None,
+    missing_columns: str = "error",
 ) -> int:
     """Write the answers for every row of a table to a file; return their number."""
     from ..engines import answer, write_tables
 
-    opened, names = _opened(fitted, source, sheet)
+    opened, names = _opened(fitted, source, sheet, missing_columns)
     opened.check_columns(list(keep), "to keep")
     kept = {
         name: opened.written(name) if opened.csv is None or _as_text(output, name, names) else name for name in keep
@@ -52,11 +56,13 @@ def predict_table(
     if isinstance(priors, str) and priors == "adapt":
         priors = _adapted(fitted, opened, names, progress)
     limits = None if alpha is None else set_limits(fitted, alpha, by_class)
+    if interval is not None:
+        check_interval(fitted, interval)
     matrix = None if costs is None else check_costs(costs, len(fitted.labels))
     unseen: list[UnseenLevel] = []
-    kernel = Answers(fitted, priors, reject, kept, tuple(names), limits, matrix, unseen)
+    kernel = Answers(fitted, priors, reject, kept, tuple(names), limits, matrix, unseen, interval)
     read = list(dict.fromkeys([*names, *kept.values()]))
-    width = len(fitted.labels) * (1 if alpha is None else 2) + 2
+    width = len(fitted.labels) * (1 + (alpha is not None) + 2 * (interval is not None)) + 2
     rows = write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
     remark_spaces(opened, may_keep=False)
     for told in sentences(united(unseen)):
@@ -64,16 +70,18 @@ def predict_table(
     return rows
 
 
-def adapt_to_table(fitted: Fitted, source: object, progress: Watcher | None) -> Array:
+def adapt_to_table(fitted: Fitted, source: object, progress: Watcher | None, missing_columns: str = "error") -> Array:
     """Return the class priors (k,) under which the rows of a table are most likely."""
-    return _adapted(fitted, *_opened(fitted, source), progress)
+    return _adapted(fitted, *_opened(fitted, source, None, missing_columns), progress)
 
 
-def _opened(fitted: Fitted, given: object, sheet: str | None = None) -> tuple[Source, list[str]]:
+def _opened(fitted: Fitted, given: object, sheet: str | None, missing_columns: str) -> tuple[Source, list[str]]:
     """Return a source of rows to be answered for, and the model's columns in it."""
     opened, schema = open_table(given, fitted.schema, fitted.dialect, sheet=sheet), fitted.schema
     names = [str(name) for name in schema.names] if schema.named else list(opened.schema.names)
-    opened.check_columns(names, "which the model needs")
+    if missing_columns == "missing":
+        names = [name for name in names if name in set(opened.schema.names)]
+    opened.check_columns(names, f"which the model needs (or {setting('missing_columns', 'missing')})")
     return opened, names
 
 
@@ -96,7 +104,7 @@ def _as_text(output: str | os.PathLike[str], name: str, used: Sequence[str]) -> 
 
 def _equal_posteriors(fitted: Fitted, columns: Sequence[str], table: Table) -> Array:
     """Return log posteriors (n, k) of the rows of a pyarrow table under equal priors."""
-    return log_posterior(fitted, table.select(list(columns)), "uniform")
+    return log_posterior(fitted, add_missing(table.select(list(columns)), fitted.schema), "uniform")
 
 
 @dataclass(frozen=True)
@@ -111,12 +119,14 @@ class Answers:
     limits: Sequence[Limits] | None = None  # of sets
     costs: Array | None = None
     unseen: list[UnseenLevel] = field(default_factory=list)  # the levels never seen, told of each part
+    interval: float | None = None  # the level of intervals of probabilities
 
     def __call__(self, table: Table) -> Table:
         """Answer for the rows of a pyarrow table."""
         from ..engines import answers_table
 
-        rows, unseen = self.fitted.rows_and_unseen(table.select(list(self.columns)))
+        whole = add_missing(table.select(list(self.columns)), self.fitted.schema)
+        rows, unseen = self.fitted.rows_and_unseen(whole)
         self.unseen.extend(unseen)
         posterior, density = self.fitted.posterior_and_density(rows, self.priors)
         choice = classify.decide(posterior, self.costs, self.reject)
@@ -127,5 +137,13 @@ class Answers:
             own = posterior if self.priors is None else self.fitted.log_posterior(rows)
             inside = in_sets(self.fitted, rows, own, self.limits).T
             columns += [(f"in_{label}", own) for label, own in zip(labels, inside, strict=True)]
+        if self.interval is not None:
+            asked = self.fitted if self.priors is None else self.fitted.with_priors(self.priors)
+            ends = probability_interval(asked, rows, self.interval)
+            columns += [
+                (f"{end}_{label}", ends[:, c, e])
+                for c, label in enumerate(labels)
+                for e, end in enumerate(("low", "high"))
+            ]
         kept = table.select(list(self.keep.values())).rename_columns(list(self.keep)) if self.keep else None
         return answers_table(labels, choice, columns, kept)

@@ -14,6 +14,7 @@ from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
 from ..schema import Level, sort_levels
 from ..stats.rows import group_keys
+from ..table import add_missing
 from ..table.labels import read_groups, read_labels, read_weights
 from .assessment import Assessment
 from .decide import check_costs
@@ -88,7 +89,8 @@ class JudgedParts:
         groups = None if self.groups is None else self.belonging(table.column(self.groups))
         labels = self.labels(table.column(self.target))
         costs = _matrix(self.fitted, self.costs)
-        return _judge(self.fitted, table.select(list(self.columns)), labels, weight, groups, self.priors, costs)
+        rows = add_missing(table.select(list(self.columns)), self.fitted.schema)
+        return _judge(self.fitted, rows, labels, weight, groups, self.priors, costs)
 
 
 def _judge(
@@ -137,7 +139,7 @@ def _codes(fitted: Fitted, y: object, n: int, weight: Array) -> tuple[Codes, Cou
 
 def _recognised(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> float:
     """Return the weight of the rows that are, with their label, among those the model keeps."""
-    sample = fitted.statistics.sample
+    sample = fitted.judges
     if sample is None or not len(sample.codes) or not len(codes):
         return 0.0
     place = sample.locate(rows[: len(sample.rows)], codes, fitted.statistics.classes)
@@ -150,7 +152,7 @@ def _share_learned(fitted: Fitted, tally: Tally) -> float | None:
     A fresh row equals one kept with probability f (1 − s / m), s of the m rows kept being there once (Good 1953,
     doi:10.1093/biomet/40.3-4.237) and f the share of the rows learned that is kept.
     """
-    sample, total = fitted.statistics.sample, float(tally.confusion.sum())
+    sample, total = fitted.judges, float(tally.confusion.sum())
     if sample is None or not len(sample.codes) or tally.recognised <= FEW:
         return None
     kept = float(sample.copies.sum())

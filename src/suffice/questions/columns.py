@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from .._arrays import np
 from ..fitted import Fitted
 from ..schema import Kind, Level, Name
+from ..table.dates import as_text
 from .recorded import recorded
 
 
@@ -14,9 +15,10 @@ from .recorded import recorded
 class ColumnFacts:
     """What a model knows of a column.
 
-    `kind` is "numeric", "boolean", "categorical", "string" or "empty". Of a number: whether it is `whole`, the `step`
-    in which it was recorded, with so many `decimals`, and the ends `low` and `high` that it keeps to; None where
-    nothing is known, as of a model that keeps no rows. Of a category: its `levels`, from the lowest if `ordered`.
+    `kind` is "numeric", "boolean", "categorical", "string", "text", "date" or "empty". Of a number: whether it is
+    `whole`, the `step` in which it was recorded, with so many `decimals`, and the ends `low` and `high` that it keeps
+    to; None where nothing is known, as of a model that keeps no rows. Of dates the step is in seconds, and the ends are
+    text. Of a category: its `levels`, from the lowest if `ordered`.
     """
 
     name: Name
@@ -24,8 +26,8 @@ class ColumnFacts:
     whole: bool = False
     step: float | None = None
     decimals: int | None = None
-    low: float | None = None
-    high: float | None = None
+    low: float | str | None = None
+    high: float | str | None = None
     levels: tuple[Level, ...] | None = None
     ordered: bool = False
 
@@ -38,7 +40,11 @@ class ColumnFacts:
         if self.ordered:
             return "ordered"
         words = "whole" if self.whole and self.step in (None, 1.0) else f"steps of {self.step:g}" if self.step else ""
-        ends = [None if end is None else f"{end:g}" for end in (self.low, self.high)]
+        words = "" if self.kind == Kind.DATE.value else words
+        # of moments the days, which tell them apart
+        days = len({str(end)[:10] for end in (self.low, self.high)}) > 1
+        texts = [f"{end:g}" if isinstance(end, float) else end for end in (self.low, self.high)]
+        ends = [text and text[:10] if days and self.kind == Kind.DATE.value else text for text in texts]
         if ends[0] is not None and ends[1] is not None:
             span = f"{ends[0]} to {ends[1]}"
         else:
@@ -79,6 +85,9 @@ def _of_columns(fitted: Fitted) -> list[ColumnFacts]:
 
 def _number(column: ColumnFacts, whole: bool, step: float, decimals: float, low: float, high: float) -> ColumnFacts:
     known = np.isfinite(step)
+    if column.kind == Kind.DATE.value:
+        ends = [as_text(end) if np.isfinite(end) else None for end in (low, high)]
+        return replace(column, step=step if known else None, low=ends[0], high=ends[1])
     return ColumnFacts(
         column.name,
         column.kind,

@@ -9,7 +9,7 @@ from .._arrays import Array, Codes, gammaincc, log_softmax, logsumexp, np
 from ..densities import Rows
 from ..errors import DataError, SchemaError, SettingError, either
 from ..fitted import Fitted
-from ..schema import sort_levels
+from ..schema import Kind, sort_levels
 from ..stats.rows import Keys, compact, fingerprints, mixed
 from .decide import adapt_priors
 from .drift_answer import SD, VARIATION, ClassShares, ColumnDrift, Drift
@@ -65,6 +65,7 @@ def drift(fitted: Fitted, given: object, y: object, sample_weight: object) -> Dr
         rows=(pair.old.total, pair.new.total),
         compared=_compared(pair),
         container=fitted.schema.container,
+        dates=tuple(column.name for column in fitted.schema.columns if column.kind is Kind.DATE),
     )
 
 

@@ -10,6 +10,7 @@ from .._arrays import Array, np
 from ..errors import align, one_line
 from ..schema import Kind, Level, Name
 from ..table import NewColumn, make_table
+from ..table.dates import about
 from .two_samples import combine, holm
 
 SD, VARIATION = "sd", "total variation"
@@ -68,7 +69,8 @@ class Drift:
     By column, (d,): `kind` says what `effect` is, "sd" for the difference of means in standard deviations of the rows
     learned, "total variation" for half the sum of all changes of shares of categories, missing cells among them.
     `spread` is the ratio of standard deviations (NaN for categories), `level` the category whose share changed most
-    (None for numbers), `before` and `after` its shares or the means; `missing` (d, 2) the shares of missing cells.
+    (None for numbers), `before` and `after` its shares or the means (of `dates` in seconds since 1970); `missing`
+    (d, 2) the shares of missing cells.
 
     `p_value` is that of no change of the column, whatever the classes; `within_p_value` that of no change within the
     classes, which other class shares alone cannot explain; NaN where it cannot be told. Without labels it is small in
@@ -101,6 +103,7 @@ class Drift:
     rows: tuple[float, float]
     compared: str
     container: str = "numpy"
+    dates: tuple[Name, ...] = ()
 
     @classmethod
     def of_columns(cls, columns: Sequence[ColumnDrift], **rest: Any) -> Drift:
@@ -140,7 +143,7 @@ class Drift:
                 "column": name,
                 "kind": self.kind[j],
                 "level": self.level[j],
-                **{own: _number(values[j]) for own, values in self._table().items()},
+                **{own: self._told(j, own, float(values[j])) for own, values in self._table().items()},
                 "by_class_p_value": None if by_class is None else [_number(p) for p in by_class[j]],
             }
             for j, name in enumerate(self.columns)
@@ -156,6 +159,11 @@ class Drift:
             "columns": columns,
             "compared": self.compared,
         }
+
+    def _told(self, j: int, name: str, value: float) -> float | str | None:
+        """Return a number of a column, None for none; means of dates as text."""
+        dated = name in ("before", "after") and self.columns[j] in self.dates and np.isfinite(value)
+        return about(value, 60.0) if dated else _number(value)
 
     def to_frame(self) -> Any:
         """Return the columns as a data frame, of the library that the model was fitted with where it was one.
@@ -200,6 +208,8 @@ class Drift:
             values = self.effect[j], self.spread[j], self.before[j], self.after[j]
             pairs = zip(forms, values, strict=True)
             cells = ["" if np.isnan(value) else form.format(value) for form, value in pairs]
+            if self.columns[j] in self.dates:
+                cells[2:] = ["" if np.isnan(mean) else about(mean, 3_600.0) for mean in values[2:]]
         else:
             level = "missing" if self.level[j] is None else one_line(self.level[j])
             cells = [f"{self.effect[j]:.1%}", "", f"{level} {self.before[j]:.1%}", f"{self.after[j]:.1%}"]

@@ -172,7 +172,7 @@ def _cells(part: Any, place: int) -> Array:
 
 def learned_side(fitted: Fitted) -> Side:
     """Return what a model has learned: its statistics, and the rows it keeps."""
-    statistics, sample = fitted.statistics, fitted.statistics.sample
+    statistics, sample = fitted.statistics, fitted.judges
     weight = np.append(statistics.weight, 0.0)
     blocks = fitted.blocks[: len(statistics.blocks)]
     if sample is None or not len(sample.codes):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from .._arrays import Array, is_whole
-from ..errors import SettingError, setting
+from ..attribution.words import of_densities
+from ..errors import DataError, SettingError, setting
+from ..estimate.families import text_positions
 from ..fitted import Fitted
+from ..schema import Name
 
 
 def explain(fitted: Fitted, X: object, orders: object, return_error: bool) -> Array | tuple[Array, Array]:
@@ -16,3 +19,18 @@ def explain(fitted: Fitted, X: object, orders: object, return_error: bool) -> Ar
         return found
     assert error is not None
     return found, error
+
+
+def words(fitted: Fitted, X: object) -> list[dict[Name, dict[str, Array]]]:
+    """Return by row what each word of each column of texts adds for each class (k,), the most telling words first.
+
+    DataError where the model has no column of texts.
+    """
+    rows, names = fitted.rows(X), fitted.schema.names
+    if fitted.pool is None:
+        told = of_densities(fitted.joint.density.blocks, rows, [own.positions for own in fitted.blocks])
+    else:
+        told = [*zip(text_positions(fitted.blocks), fitted.pool.words(rows[-1]), strict=True)]
+    if not told:
+        raise DataError("This model has no column of texts, whose words could be told. Next: ask what columns add.")
+    return [{names[p]: own.of_row(i) for p, own in told} for i in range(told[0][1].rows)]

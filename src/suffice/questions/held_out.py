@@ -37,7 +37,7 @@ def hold_out(fitted: Fitted) -> HeldOut:
     rows can leave (mixtures, cells completed by passes), the models learn from the other rows that are kept.
     """
     statistics = fitted.statistics
-    sample = statistics.sample
+    sample = fitted.judges
     ranked = f"rank rows by {either('score_samples', 'the log_density of `suffice predict`')}"
     if sample is None and fitted.past.released is not None:
         raise DataError.released(
@@ -161,7 +161,7 @@ class ColumnJudge:
 
 
 def _sample(fitted: Fitted) -> Reservoir:
-    sample, released = fitted.statistics.sample, fitted.past.released is not None
+    sample, released = fitted.judges, fitted.past.released is not None
     if released:
         raise DataError.released("judge its columns by rows", "ask the model it was made from")
     if sample is None:

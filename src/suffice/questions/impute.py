@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, is_number, np, row_chunks, rows_within
 from ..classify import log_posterior
 from ..densities import Rows
 from ..densities.counts import draw_codes
 from ..densities.product import missing_cells, take_rows
-from ..errors import DataError, either, quoted
+from ..errors import DataError, SettingError, either, quoted, setting
 from ..fitted import Fitted
 from ..joint import JointModel
-from ..schema import Kind
+from ..schema import Kind, Name
 from ..table import Holes, Table, recode
+from ..table.dates import as_moments, read_seconds
 from ..table.labels import read_labels
+from .parameters import drawn_models
 from .recorded import ByBlock, draw_cells, nearest_cells, recorded
 from .sample import check_fillable, read_count, values_of
 
 
-def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: object, as_recorded: bool) -> Any:
+def impute(
+    fitted: Fitted,
+    X: object,
+    y: object,
+    draws: object,
+    random_state: object,
+    as_recorded: bool,
+    shift: Mapping[Name, object] | None,
+) -> Any:
     """Return the table with its missing cells filled, or a list of `draws` tables with cells drawn.
 
     Classes count by the posterior of the model, numbers and categories within a class by its joint model.
 
-    `as_recorded` fills in numbers that the table could hold, see `recorded`.
+    `as_recorded` fills in numbers that the table could hold, see `recorded`; `shift` adds to those of some columns.
     """
+    moved = _shifts(fitted, {} if shift is None else shift)
     tables = None if draws is None else read_count(draws, "draws")
     table, order = fitted.aligned(X)
     known = _known_classes(fitted, y, table.rows)
@@ -41,16 +52,38 @@ def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: ob
     read = rows if asked is fitted else fitted.recoded(fitted.encode(table, order))
     posterior = _posterior(fitted, read, rows, known)
     if tables is None:
-        found = fill_best(model, rows, posterior, kept)
-        return table.fill(_holes(asked, found, 0, table, order, model))
-    drawn = fill_drawn(model, rows, tables, rng, posterior, kept)
-    return [table.fill(_holes(asked, drawn, i, table, order, model)) for i in range(tables)]
+        return table.fill(_holes(asked, fill_best(model, rows, posterior, kept), table, order, model, moved))
+    draw, filled = drawn_models(asked) if tables > 1 else lambda _: model, []
+    for _ in range(tables):
+        one = draw(rng)
+        share = _posterior(fitted, read, rows, known, one) if asked is fitted else posterior
+        cells = fill_drawn(one, rows, rng, share, kept)
+        filled.append(table.fill(_holes(asked, cells, table, order, model, moved)))
+    return filled
 
 
-def _posterior(fitted: Fitted, read: Rows, rows: Rows, known: Codes | None) -> Array | None:
+def _shifts(fitted: Fitted, shift: Mapping[Name, object]) -> dict[int, float]:
+    """Return what is added to filled cells, by the position of the column in the schema."""
+    columns = {column.name: (i, column.kind) for i, column in enumerate(fitted.schema.columns)}
+    found: dict[int, float] = {}
+    for name, amount in shift.items():
+        if name not in columns or columns[name][1] is not Kind.NUMERIC:
+            numbers = [own for own, (_, kind) in columns.items() if kind is Kind.NUMERIC]
+            known = f"Next: name one of {quoted(numbers)}" if numbers else "It has none"
+            raise SettingError(f"{setting('shift')} moves {name!r}, no column of numbers of this model. {known}.")
+        if not is_number(amount) or not np.isfinite(amount):
+            raise SettingError(f"{setting('shift')} moves {name!r} by {amount!r}. Next: give a finite number.")
+        found[columns[name][0]] = float(amount)
+    return found
+
+
+def _posterior(
+    fitted: Fitted, read: Rows, rows: Rows, known: Codes | None, model: JointModel | None = None
+) -> Array | None:
     """Return p(k | row), (n, k), by which classes count in the rows that miss cells: 1 for a class that is known.
 
-    It is that of the model asked, which has `read` the rows in its own way. None where no cell is missing.
+    It is that of the `model`, or of the one asked, which has `read` the rows in its own way. None where no cell is
+    missing.
     """
     masks = [np.asarray(mask.any(axis=1)) for mask in map(missing_cells, rows) if mask is not None]
     if not any(mask.any() for mask in masks):
@@ -62,7 +95,8 @@ def _posterior(fitted: Fitted, read: Rows, rows: Rows, known: Codes | None) -> A
         out[told, known[told]] = 1.0
     some = np.setdiff1d(incomplete, told)
     if len(some):
-        out[some] = np.exp(fitted.log_posterior([take_rows(part, some) for part in read]))
+        parts = [take_rows(part, some) for part in read]
+        out[some] = np.exp(fitted.log_posterior(parts) if model is None else log_posterior(model, parts))
     return out
 
 
@@ -83,9 +117,14 @@ def _known_classes(fitted: Fitted, y: object, rows: int) -> Codes | None:
 
 
 def _holes(
-    fitted: Fitted, found: Sequence[Cells], number: int, table: Table, order: Sequence[int], model: JointModel
+    fitted: Fitted,
+    found: Sequence[Cells],
+    table: Table,
+    order: Sequence[int],
+    model: JointModel,
+    shift: Mapping[int, float],
 ) -> Holes:
-    """Return one set of filled cells by column of the table, as values instead of codes."""
+    """Return the filled cells by column of the table, as values instead of codes, numbers moved by a `shift`."""
     holes: dict[int, tuple[Codes, NDArray[np.generic]]] = {}
     for block, cells, density in zip(fitted.blocks, found, model.density.blocks, strict=False):
         by_column = np.argsort(cells.column, kind="stable")
@@ -94,14 +133,17 @@ def _holes(
             position = block.positions[j]
             place = order[position]
             kind = table.schema.columns[place].kind
-            kind = fitted.schema.columns[position].kind if kind is Kind.EMPTY else kind
-            levels = density.column_levels(j)
-            holes[place] = cells.row[own], values_of(cells.value[number, own], kind, levels)
+            kind = fitted.schema.columns[position].kind if kind in (Kind.EMPTY, Kind.STRING) else kind
+            value = cells.value[own]
+            if position in shift:
+                value = value.astype(np.float64) + shift[position]
+            values = values_of(value, kind, density.column_levels(j))
+            holes[place] = cells.row[own], as_moments(read_seconds(values, "")) if kind is Kind.DATE else values
     return holes
 
 
 class Cells(NamedTuple):
-    """Filled cells of one block: row and column numbers (h,), and values (h,) or (draws, h), codes for categories."""
+    """Filled cells of one block: row and column numbers (h,), and values (h,), codes for categories."""
 
     row: Codes
     column: Codes
@@ -119,7 +161,7 @@ def fill_best(
     """
 
     def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
-        for index, parts in _incomplete(rows, model, 1):
+        for index, parts in _incomplete(rows, model):
             filled = model.condition(parts, _of_rows(posterior, model, parts, index))
             yield index, nearest_cells(filled, parts, recorded), parts
 
@@ -129,24 +171,22 @@ def fill_best(
 def fill_drawn(
     model: JointModel,
     rows: Rows,
-    draws: int,
     rng: np.random.RandomState,
     posterior: Array | None = None,
     recorded: ByBlock | None = None,
 ) -> list[Cells]:
-    """Return, by block, `draws` values of each missing cell: a class from p(k | x_o), cells from p(x_m | x_o, k).
+    """Return, by block, the missing cells drawn: a class from p(k | x_o), then cells from p(x_m | x_o, k).
 
-    The cells of a row in one draw belong together: they come from one class, and within it from their joint density.
+    The cells of a row belong together: they come from one class, and within it from their joint density.
     What is `recorded` of a block keeps its numbers to values that the table could hold.
     """
 
     def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
-        for index, parts in _incomplete(rows, model, draws):
-            again = np.tile(np.arange(len(index)), draws)
-            codes = draw_codes(_of_rows(posterior, model, parts, index), rng, again)
-            yield index, draw_cells(model, [take_rows(part, again) for part in parts], codes, rng, recorded), parts
+        for index, parts in _incomplete(rows, model):
+            codes = draw_codes(_of_rows(posterior, model, parts, index), rng)
+            yield index, draw_cells(model, parts, codes, rng, recorded), parts
 
-    return _join(answers(), draws)
+    return _join(answers())
 
 
 def _of_rows(posterior: Array | None, model: JointModel, rows: Rows, index: Codes) -> Array:
@@ -154,19 +194,19 @@ def _of_rows(posterior: Array | None, model: JointModel, rows: Rows, index: Code
     return np.exp(log_posterior(model, rows)) if posterior is None else posterior[index]
 
 
-def _incomplete(rows: Rows, model: JointModel, draws: int) -> Iterator[tuple[Codes, Rows]]:
+def _incomplete(rows: Rows, model: JointModel) -> Iterator[tuple[Codes, Rows]]:
     """Yield, in chunks, the rows that miss a cell: their numbers and their cells by block."""
     masks = [mask for mask in map(missing_cells, rows) if mask is not None]
     if not masks:
         return
     columns = sum(mask.shape[1] for mask in masks)
     incomplete = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
-    size = rows_within(16 * (columns + len(model.classes)) * draws, IN_MEMORY, least=64)
+    size = rows_within(16 * (columns + len(model.classes)), IN_MEMORY, least=64)
     for part in row_chunks(len(incomplete), size):
         yield incomplete[part], [take_rows(block, incomplete[part]) for block in rows]
 
 
-def _join(answers: Iterator[tuple[Codes, Rows, Rows]], draws: int = 1) -> list[Cells]:
+def _join(answers: Iterator[tuple[Codes, Rows, Rows]]) -> list[Cells]:
     """Return the filled cells of each block of all chunks; `answers` are (row numbers, completed, as they were)."""
     found: list[list[Cells]] = []
     for index, completed, parts in answers:
@@ -177,14 +217,12 @@ def _join(answers: Iterator[tuple[Codes, Rows, Rows]], draws: int = 1) -> list[C
                 continue
             row, column = np.nonzero(missing)
             table = np.column_stack(after) if isinstance(after, tuple) else after
-            value = table.reshape(draws, len(index), -1)[:, row, column]
-            cells.append(Cells(index[row], column, value))
-    return [_concatenate(cells, draws) for cells in found]
+            cells.append(Cells(index[row], column, table[row, column]))
+    return [_concatenate(cells) for cells in found]
 
 
-def _concatenate(cells: list[Cells], draws: int) -> Cells:
+def _concatenate(cells: list[Cells]) -> Cells:
     if not cells:
         nothing = np.zeros(0, dtype=np.intp)
-        return Cells(nothing, nothing, np.zeros((draws, 0)))
-    rows, columns, values = zip(*cells, strict=True)
-    return Cells(np.concatenate(rows), np.concatenate(columns), np.concatenate(values, axis=1))
+        return Cells(nothing, nothing, np.zeros(0))
+    return Cells(*map(np.concatenate, zip(*cells, strict=True)))

@@ -90,7 +90,7 @@ def leaves_with(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, 
 
     DataError where rows are of groups that are not given, and equal rows of which cannot be told apart.
     """
-    sample, together = fitted.statistics.sample, fitted.copies_leave_together
+    sample, together = fitted.judges, fitted.copies_leave_together
     keys = None if groups is None else group_keys(read_groups(groups, len(codes)), fitted.schema.names)
     if sample is None or (keys is None and sample.group is None and not together):
         return Leaves(weight, None if keys is None else group_numbers(keys))

@@ -36,11 +36,11 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
         codes = known_codes(fitted, y, n)
         if isinstance(law, HotellingLaw):
             return _pvalues_of_learned(model, rows, codes, law)
-        sample, learned = asked.statistics.sample, fitted.memoize(_learned, whatever_priors=True)
+        sample, learned = asked.judges, fitted.memoize(_learned, whatever_priors=True)
         assert sample is not None
         place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
         return own_rank_pvalues(learned, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
-    if law is None or (len(model.classes) > 1 and asked.statistics.sample is not None):
+    if law is None or (len(model.classes) > 1 and asked.judges is not None):
         return rank_pvalues(fitted.memoize(_compared), encoded, rows, model.log_prior, by_class)
     found = _pvalues_by_law(model, rows, law)
     return found if by_class else np.asarray(found[:, np.isfinite(model.log_prior)].max(axis=1))
@@ -52,7 +52,7 @@ def outlier_reference(fitted: Fitted) -> str:
     law = exact_law(asked)
     if law is not None and len(asked.joint.classes) == 1:
         return f"the exact law of distances from a class of {asked.statistics.total:g} rows ({law.name})"
-    if law is not None and asked.statistics.sample is None:
+    if law is not None and asked.judges is None:
         return f"the exact law within each class ({law.name}), and over classes the largest of its p-values"
     held = fitted.memoize(_compared)
     return (

@@ -27,7 +27,7 @@ def is_known(fitted: Fitted) -> bool:
 
 
 def _quality(fitted: Fitted) -> Quality:
-    statistics, sample = fitted.statistics, fitted.statistics.sample
+    statistics, sample = fitted.statistics, fitted.judges
     if len(statistics.classes) < 2:
         raise DataError(
             "This model knows a single class, so every answer is right, and there is nothing to judge. "

@@ -6,7 +6,7 @@ all that is read off it elsewhere, is that of the numbers before they are moved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,11 @@ from ..densities.product import missing_cells
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
+from ..schema import Kind
 from ..stats.lattice import find_lattice
 
+MOST_BEYOND = 3.0  # new values of n + 1 that lie beyond the largest of n learned; it is 1 on average, and more in .05
+FOREIGN = 0.25  # share of draws beyond, from which on a density is not that of the column
 FEWEST = 10  # rows with a value, below which a column is taken for anything
 PILE, PILED_ROWS = 0.05, 5  # so large a share of a column's rows, and so many, are a pile
 
@@ -32,42 +35,47 @@ def recorded(fitted: Fitted) -> ByBlock | None:
 
 
 def _of_rows_kept(fitted: Fitted) -> ByBlock | None:
-    sample = fitted.statistics.sample
+    sample = fitted.judges
     if sample is None:
         return None
     weight = sample.represented(fitted.statistics.weight)
+    dated = {p for p, column in enumerate(fitted.schema.columns) if column.kind is Kind.DATE}
     blocks = zip(fitted.blocks, fitted.sampled_rows(), strict=True)
-    found = [_of_block(block, rows, weight, sample.copies) for block, rows in blocks]
+    found = [_of_block(block, rows, weight, sample.copies, dated) for block, rows in blocks]
     return found if any(own is not None for own in found) else None
 
 
-def _of_block(block: Block, rows: object, weight: Array, copies: Array) -> Recorded | None:
+def _of_block(block: Block, rows: object, weight: Array, copies: Array, dated: Container[int]) -> Recorded | None:
     if not isinstance(rows, np.ndarray) or block.family.support in ("shares", "truths"):
         return None
-    columns = [_of_column(cells, weight, copies) for cells in rows.T]
+    pairs = zip(rows.T, block.positions, strict=True)
+    columns = [_of_column(cells, weight, copies, position in dated) for cells, position in pairs]
     found = Recorded(*map(np.array, zip(*columns, strict=True)))
     found = replace(found, low=found.rounded(found.low), high=found.rounded(found.high))
     return found if found.says_something else None
 
 
-def _of_column(cells: Array, weight: Array, copies: Array) -> tuple[float | int | bool, ...]:
-    """Return the fields of `Recorded` for a column of the rows kept (m,)."""
+def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> tuple[float | int | bool, ...]:
+    """Return the fields of `Recorded` for a column of the rows kept (m,); dates lie between the first and the last."""
     present = ~np.isnan(cells)
     step, phase, decimals = np.nan, 0.0, -1
     if copies[present].sum() < FEWEST:
-        return step, phase, decimals, -np.inf, np.inf, False, False
+        return step, phase, decimals, -np.inf, np.inf, False, False, -np.inf, np.inf, 1.0
     values, place = np.unique(cells[present], return_inverse=True)
-    lattice = find_lattice(values)
+    origin = float(np.rint(values[0])) if dated else 0.0  # seconds are told apart of dates that are not far from it
+    lattice = find_lattice(values - origin)
     share = np.bincount(place, weights=weight[present]) / weight[present].sum()
     piled = (share >= PILE) & (np.bincount(place, weights=copies[present]) >= PILED_ROWS)
-    low, high = _range_of(values, piled)
+    low, high = (float(values[0]), float(values[-1])) if dated else _range_of(values, piled)
     if lattice is not None:
         step, phase, decimals = lattice
+        phase += origin
         # the outermost values in whole steps that are within
         near = 1e-6
         low = phase + np.ceil((low - phase) / step - near) * step
         high = phase + np.floor((high - phase) / step + near) * step
-    return step, phase, decimals, low, high, bool(piled[0]), bool(piled[-1])
+    share = MOST_BEYOND / (copies[present].sum() + 1.0)
+    return step, phase, decimals, low, high, bool(piled[0]), bool(piled[-1]), values[0], values[-1], share
 
 
 def _range_of(values: Array, piled: NDArray[np.bool_]) -> tuple[float, float]:
@@ -110,11 +118,24 @@ class Recorded:
     high: Array
     piled_low: NDArray[np.bool_]
     piled_high: NDArray[np.bool_]
+    least: Array  # value of the rows kept
+    most: Array
+    beyond_each: Array  # share of new values that may lie beyond either, as of values held out
 
     @property
     def says_something(self) -> bool:
         """Whether any number would be moved."""
-        return bool((~np.isnan(self.step) | np.isfinite(self.low) | np.isfinite(self.high)).any())
+        return bool(np.isfinite([self.step, self.low, self.high, self.least]).any())
+
+    def kept_in(self, drawn: Array) -> Recorded:
+        """The same, ended at the values of the rows kept where more of the `drawn` (m, d) lie beyond than may.
+
+        Not where so many do that draws would pile up at the ends: a density of another scale is left as it is.
+        """
+        below, above = (drawn < self.least).mean(axis=0), (drawn > self.most).mean(axis=0)
+        low = np.where((below > self.beyond_each) & (below < FOREIGN), self.least, -np.inf)
+        high = np.where((above > self.beyond_each) & (above < FOREIGN), self.most, np.inf)
+        return replace(self, low=np.maximum(self.low, low), high=np.minimum(self.high, high))
 
     @property
     def whole(self) -> NDArray[np.bool_]:
@@ -133,6 +154,19 @@ class Recorded:
     def nearest(self, cells: Array) -> Array:
         """Return the recordable values nearest to numbers (n, d)."""
         return np.clip(self.rounded(cells), self.low, self.high)
+
+    def span(self, j: int, low: float, high: float) -> tuple[float, float] | None:
+        """Return between which numbers those of column j lie that are recorded from `low` to `high`; None for none."""
+        step, first, last = self.step[j], low, high
+        half = 0.0 if np.isnan(step) else 0.5 * step
+        if half:
+            first = self.phase[j] + np.ceil((low - self.phase[j]) / step - 1e-6) * step
+            last = self.phase[j] + np.floor((high - self.phase[j]) / step + 1e-6) * step
+        if max(first, self.low[j]) > min(last, self.high[j]):
+            return None
+        below = -np.inf if self.piled_low[j] else self.low[j] - half
+        above = np.inf if self.piled_high[j] else self.high[j] + half
+        return below if first <= self.low[j] else first - half, above if last >= self.high[j] else last + half
 
     def beyond(self, cells: Array) -> NDArray[np.bool_]:
         """Return which numbers (n, d), in whole steps, lie where no value was recorded: past an end without a pile."""

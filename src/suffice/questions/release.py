@@ -160,9 +160,9 @@ def _held_out(fitted: F, limit: MinCount, like: F) -> list[Scores]:
 
     What these models choose is what `like` chose: leaving a row out of a model leaves its choices as well.
     """
-    if fitted.statistics.sample is None or fitted.past.joined:
+    sample = fitted.judges
+    if sample is None or fitted.past.joined:
         return []
-    sample = fitted.statistics.sample
     batch = Batch(fitted.statistics.classes, sample.codes, fitted.sampled_rows(), sample.weight)
     fold = np.zeros(len(batch.codes), dtype=np.int64)
     for c in range(len(batch.classes)):

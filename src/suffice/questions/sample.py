@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from sklearn.utils import check_random_state
 
-from .._arrays import IN_MEMORY, Array, Codes, is_whole, np, row_chunks, rows_within
-from ..classify import log_posterior
-from ..densities import Density, Rows
+from .._arrays import Array, Codes, NDArray, is_whole, np
+from ..densities import Rows
 from ..densities.counts import draw_codes
 from ..densities.product import missing_cells, take_rows
+from ..densities.texts import TextDensity
 from ..errors import DataError, SettingError, either, quoted, setting
-from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
-from ..schema import Column, Kind, Level, Name, Schema
-from ..stats import Statistic
-from ..table import NewColumn, Table, make_sparse, make_table, read_table
-from ..table.cells import Cells, holds_value
-from ..table.writing import FRAMES
-from .recorded import ByBlock, draw_cells, recorded
+from ..schema import Kind, Level, Name
+from ..table import NewColumn, make_sparse, make_table
+from ..table.cells import Cells
+from ..table.writing import FRAMES, without_cells
+from .given import SCALARS, draw_given, read_given, recorded_of_new, stack
+from .recorded import ByBlock
 
-SCALARS = (str, bool, int, float, np.generic)
 CANDIDATES = 8  # rows drawn for each that is kept, where they are chosen by their weights
 EXACT = 2.0**53  # below it floats hold every integer
 
@@ -36,48 +34,65 @@ def draw_rows(
     random_state: object,
     container: str | None = None,
     as_recorded: bool = True,
+    missing: bool = False,
 ) -> tuple[Any, Any]:
     """Return rows in a table of this kind, by default the one the model was fitted on, and labels.
 
-    `as_recorded` draws numbers that the table could hold, see `recorded`. Where posteriors are not those of the joint
-    model, rows are drawn from its p(x) and labels from the posterior of each row.
+    `as_recorded` draws numbers that the table could hold, see `recorded`; `missing` takes away the cells that a kept
+    row of the class misses, one for each row by chance. Where posteriors are not those of the joint model, rows are
+    drawn from its p(x) and labels from the posterior of each row.
     """
     number, rng = read_count(n, "n"), check_random_state(random_state)
     known = None if label is None else _class_number(fitted, label)
     asked = fitted.joint_value
-    row, wanted = _given_row(asked, given or {}), container or fitted.schema.container
-    kept = recorded(asked) if as_recorded else None
-    check_fillable(asked, row, asked.joint, "sample", fitted.empty_columns, new=True)
+    told, wanted = read_given(asked, given or {}), container or fitted.schema.container
+    check_fillable(asked, told.rows, asked.joint, "sample", fitted.empty_columns, new=True)
+    kept = recorded_of_new(asked) if as_recorded else None
     if asked is not fitted and known is not None:
-        parts = [_draw(asked, CANDIDATES // 2 * number, own, row, kept, rng)[0] for own in (None, known)]
-        candidates = [_stack(pair) for pair in zip(*parts, strict=True)]
-        blocks = _heaviest(fitted, candidates, _table(asked, candidates, wanted, kept), number, known, rng)
-        return _table(asked, blocks, wanted, kept), fitted.labels[np.full(number, known)]
-    blocks, codes = _draw(asked, number, known, row, kept, rng)
-    X = _table(asked, blocks, wanted, kept)
-    if asked is not fitted:
-        codes = draw_codes(np.exp(fitted.log_posterior(fitted.rows(X))), rng)
+        parts = [draw_given(asked, CANDIDATES // 2 * number, told, own, kept, rng) for own in (None, known)]
+        candidates = [stack(pair) for pair in zip(*(part.rows for part in parts), strict=True)]
+        share = parts[1].log_mass - parts[0].log_mass
+        blocks = _heaviest(fitted, candidates, _table(asked, candidates, wanted, kept), number, known, share, rng)
+        X, codes = _table(asked, blocks, wanted, kept), np.full(number, known)
+    else:
+        blocks, codes, _ = draw_given(asked, number, told, known, kept, rng)
+        X = _table(asked, blocks, wanted, kept)
+        if asked is not fitted:
+            codes = draw_codes(np.exp(fitted.log_posterior(fitted.rows(X))), rng)
+    if missing:
+        gone = _holes_of_kept(asked, codes, rng)
+        gone[:, asked.schema.positions(list(given or {}))] = False
+        X = without_cells(X, gone)
     return X, fitted.labels[codes]
 
 
-def _draw(
-    asked: Fitted, n: int, known: int | None, given: Rows, kept: ByBlock | None, rng: np.random.RandomState
-) -> tuple[Rows, Codes]:
-    """Return new rows of a joint model by block, and their class numbers (n,)."""
-    chunks = list(sample(asked.joint, n, given, len(asked.schema), rng, known, kept))
-    blocks = [_stack(block) for block in zip(*(rows for rows, _ in chunks), strict=True)]
-    return blocks, np.concatenate([codes for _, codes in chunks])
+def _holes_of_kept(fitted: Fitted, codes: Codes, rng: np.random.RandomState) -> NDArray[np.bool_]:
+    """Return which cells (n, d) are missing in rows of these classes (n,): in each those that a kept row misses."""
+    if fitted.statistics.sample is None:
+        what = "This model keeps no rows that show which cells are missing"
+        raise DataError.without_rows(what, fitted.past.released is not None)
+    sample = fitted.reservoir
+    holes = np.zeros((len(sample.codes), len(fitted.schema)), dtype=np.bool_)
+    for block, rows in zip(fitted.blocks, fitted.recoded(fitted.sampled_rows()), strict=True):
+        found = missing_cells(rows)
+        holes[:, list(block.positions)] = False if found is None else found
+    own = sample.codes == np.arange(len(fitted.labels))[:, None]
+    share = np.where(own | ~own.any(axis=1, keepdims=True), sample.weight, 0.0)  # of all where the class has none
+    return np.asarray(holes[draw_codes(share, rng, codes)])
 
 
-def _heaviest(fitted: Fitted, blocks: Rows, X: object, n: int, known: int, rng: np.random.RandomState) -> Rows:
+def _heaviest(
+    fitted: Fitted, blocks: Rows, X: object, n: int, known: int, log_share: float, rng: np.random.RandomState
+) -> Rows:
     """Return rows of p(x | k) ∝ p(k | x) p(x), where p(k | x) is not that of the joint model p(x).
 
     Of candidates `X`, half from p(x) and half from the joint model's p(x | k), some are kept by their weights
-    p(k | x) p(x) / q(x), each at most once (sampling-importance resampling, Rubin 1988).
+    p(k | x) p(x) / q(x), each at most once (sampling-importance resampling, Rubin 1988). `log_share` is the joint
+    model's log p(k) among all such rows, those with the given cells.
     """
     asked = fitted.joint_value
     wanted = np.exp(fitted.log_posterior(fitted.rows(X))[:, known])
-    ratio = np.exp(asked.log_posterior(asked.rows(X))[:, known] - asked.log_prior[known])
+    ratio = np.exp(asked.log_posterior(asked.rows(X))[:, known] - log_share)
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(wanted) - np.log1p(ratio) + rng.gumbel(size=len(wanted))), kind="stable")
     return [take_rows(block, order[:n]) for block in blocks]
@@ -106,54 +121,6 @@ def _class_number(fitted: Fitted, label: object) -> int:
     return same[0]
 
 
-def _given_row(fitted: Fitted, given: Mapping[Name, object]) -> Rows:
-    """Return one row by block: the given cells, all others missing."""
-    schema = fitted.schema
-    positions = schema.positions(list(given))
-    if len(set(positions)) < len(positions):
-        raise SettingError(f"{setting('given', dict(given))} names a column twice. Next: name each once.")
-    cells = np.full((1, len(schema)), None, dtype=object)
-    for position, (name, value) in zip(positions, given.items(), strict=True):
-        if not isinstance(value, SCALARS) or not holds_value(value):
-            raise SettingError(f"given {name!r} is {value!r}, no value of a cell. Next: give one, or leave it out.")
-        cells[0, position] = value
-    table = read_table(cells)
-    kinds = [column.kind for column in table.schema.columns]
-    for own, kind in zip(schema.columns, kinds, strict=True):
-        if Kind.EMPTY not in (own.kind, kind) and own.kind.is_number != kind.is_number:
-            raise SettingError(
-                f"given {own.name!r} is {cells[0, schema.names.index(own.name)]!r}, and the column holds "
-                f"{own.kind.value} values. Next: give one of those."
-            )
-    # errors of the families name columns as the model does
-    table.schema = Schema(tuple(map(Column, schema.names, kinds)), schema.named)
-    told = set(positions)
-    blocks = zip(fitted.blocks, fitted.statistics.blocks, fitted.joint.density.blocks, strict=True)
-    return tuple(_given_block(fitted, block, stats, density, table, told) for block, stats, density in blocks)
-
-
-def _given_block(fitted: Fitted, block: Block, stats: Statistic, density: Density, table: Table, told: set[int]) -> Any:
-    own = [p for p in block.positions if p in told]
-    names = fitted.schema.names
-    if not block.family.takes_missing and len(own) < len(block.positions):
-        if own:
-            raise SettingError(
-                f"given {names[own[0]]!r} is one of the columns that share out a total (family "
-                f"{block.family.name!r}), and some of the others are not given. Next: give all or none of them."
-            )
-        return np.full((1, len(block.positions)), np.nan)
-    row = block.family.recode(block.family.encode(table, block.positions), stats)
-    for j, position in enumerate(block.positions):
-        levels = density.column_levels(j)
-        if position in told and levels is not None:
-            code = row[j][0] if isinstance(row, tuple) else row[0, j]
-            if code >= len(levels):
-                raise SettingError(
-                    f"given {names[position]!r} is a category never seen. Next: use one of {quoted(levels)}."
-                )
-    return row
-
-
 def _whole_columns(fitted: Fitted, kept: ByBlock | None) -> set[int]:
     """Return the positions of columns in which only whole numbers were recorded."""
     blocks = zip(fitted.blocks, kept or (), strict=False)
@@ -172,41 +139,13 @@ def _columns(fitted: Fitted, blocks: Rows, model: JointModel, whole: Container[i
             if values.dtype.kind == "f" and (counts or (position in whole and _are_integers(values))):
                 values = values.astype(np.int64)
             told = None if levels is None else column.in_order(levels)
-            columns[position] = NewColumn(column.name, column.kind, values, told, bool(column.order))
+            told = None if column.kind is Kind.DATE else told
+            columns[position] = NewColumn(column.name, column.kind, values, told, bool(column.order), column.form)
     return [column for column in columns if column is not None]
 
 
 def _are_integers(values: Array) -> bool:
     return bool((values == np.rint(values)).all() and (np.abs(values) < EXACT).all())
-
-
-def _stack(parts: Sequence[Any]) -> Any:
-    """Return a block of all chunks of rows."""
-    if isinstance(parts[0], tuple):
-        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return np.concatenate(parts)
-
-
-def sample(
-    model: JointModel,
-    n: int,
-    given: Rows,
-    columns: int,
-    rng: np.random.RandomState,
-    known: int | None = None,
-    recorded: ByBlock | None = None,
-) -> Iterator[tuple[Rows, Codes]]:
-    """Yield, in chunks, `n` new rows by block, and their class numbers.
-
-    `given` is one row by block, of `columns` cells, missing where a cell is to be drawn. The class is drawn from
-    p(k | given), which is the class prior where nothing is given, or is `known`; the other cells from
-    p(x | given, class). What is `recorded` of a block keeps its numbers to values that the table could hold.
-    """
-    posterior = np.exp(log_posterior(model, given)) if known is None else None
-    for part in row_chunks(n, rows_within(8 * columns, IN_MEMORY, least=64)):
-        rows = np.zeros(part.stop - part.start, dtype=np.intp)
-        codes = np.full(len(rows), known) if posterior is None else draw_codes(posterior, rng, rows)
-        yield draw_cells(model, [take_rows(block, rows) for block in given], codes, rng, recorded), codes
 
 
 def read_count(value: object, name: str) -> int:
@@ -225,7 +164,7 @@ def check_fillable(
     """
     names = fitted.schema.names
     for block, part, density in zip(fitted.blocks, rows, model.density.blocks, strict=True):
-        mask = missing_cells(part)
+        mask = density.missing_cells(part) if isinstance(density, TextDensity) else missing_cells(part)
         if mask is None or not mask.any():
             continue
         holes = np.asarray(mask.any(axis=0))

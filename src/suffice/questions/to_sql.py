@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from ..errors import SettingError, setting
-from ..export.lower import lower
+from ..export.lower import lower, refuse_dates
 from ..fitted import Fitted
 from .trial_rows import on_trial
 
@@ -21,6 +21,7 @@ def write_sql(
         raise SettingError.choice("missing", missing, MISSING)
     from ..export.sql.query import check as check_query, write_query  # where sqlglot is missing, it says so
 
+    refuse_dates(fitted)
     program = lower(fitted)
     source = [table] if isinstance(table, str) else list(table)
     if not 1 <= len(source) <= 3 or isinstance(keep, str):

@@ -77,7 +77,7 @@ PICTURES: dict[str, tuple[Any, str, str]] = {
 def draw(estimator: object) -> dict[str, dict[str, Any]]:
     """Return the pictures that this model has, by name, each with a title, what it shows, and SVG."""
     view = View(estimator)
-    sample = view.fitted.statistics.sample
+    sample = view.fitted.judges
     left_out = {"ellipses"} if view.by_forest else set()  # whose contours follow the cuts of its trees, and take long
     if sample is None or len(sample.codes) > MOST_ROWS_JUDGED:
         left_out.add("outliers")

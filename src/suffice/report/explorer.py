@@ -18,7 +18,7 @@ from ..fitted import Fitted
 from ..plots._view import View
 from ..questions.information_gain import HERMITE_BELOW, HERMITE_WEIGHT, outcomes_of_nothing
 from ..questions.sets import set_limits
-from ..schema import Level
+from ..schema import Kind, Level
 from ..table import read_table, recode
 from .facts import by_worth, recorded_columns
 
@@ -69,7 +69,7 @@ def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[di
 
     Of a number: `step` and `decimals` in which it was recorded and the bounds `low` and `high` that its values keep to,
     each None where rows do not show one, and `seen`, the least and largest of the rows kept. `count` says that what is
-    not a count of 0 or more cannot be taken at all.
+    not a count of 0 or more cannot be taken at all, `date` that numbers are seconds, typed and shown as dates.
     """
     counts: dict[int, str] = {}
     for term in program.terms:
@@ -88,7 +88,8 @@ def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[di
             own |= {"levels": ["false", "true"] if column.kind == "truth" else ["0", "1"], "open": False}
         else:
             ends = {name: _if_told(value) for name, value in told.get(position, {}).items()}
-            own |= {"count": position in counts, "step": None, "low": None, "high": None, "decimals": -1}
+            dated = view.schema.columns[position].kind is Kind.DATE
+            own |= {"count": position in counts, "step": None, "low": None, "high": None, "decimals": -1, "date": dated}
             own |= ends
             seen = np.zeros(0) if rows is None else view.cells(rows, position)
             seen = seen[np.isfinite(seen)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from .._arrays import Array, np
@@ -134,7 +135,8 @@ def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[di
         if axis.levels is None:
             ends = _middle(axis.at, p)
             own = told.get(position, {})
-            cells = [f"{in_steps(low, own)} to {in_steps(high, own)}" for low, high in ends]
+            says = axis.says if axis.dated else partial(in_steps, own=own)
+            cells = [f"{says(low)} to {says(high)}" for low, high in ends]
         else:
             best = p.argmax(axis=0)
             cells = [f"{axis.levels[i]} ({percent(p[i, c])})" for c, i in enumerate(best)]
@@ -234,7 +236,7 @@ def collect_worth(view: View, most: int = 60) -> dict[str, Any] | None:
 
 def costs(view: View) -> Any:
     """Return the model's `importance()`, None where it cannot be had or takes long."""
-    sample = view.fitted.statistics.sample
+    sample = view.fitted.judges
     if len(view.schema) > MOST_JUDGED or sample is None:
         return None
     try:

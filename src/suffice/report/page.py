@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from .._files import whole_file
+from ..errors import pip_install
 from ..plots._view import View, percent
 from .drawing import class_color, class_colors, draw, draw_answers
 from .explorer import collect_explorer, script, write_json
@@ -19,6 +20,7 @@ from .facts import collect_facts, collect_worth
 from .judged import Answered, collect_suspects, tell_answers
 from .profile import nats, profile_view
 from .reasons import collect_effects, collect_swarms
+from .words import collect_words
 
 STYLES = ("base.css", "tables.css", "form.css", "reasons.css", "table.css", "print.css")
 
@@ -54,6 +56,7 @@ def render_page(estimator: object, X: object = None, y: object = None, *, name: 
         ("quality", "How good it is", True),
         ("classes", "The classes", True),
         ("importance", "What each column is worth", collect_worth(view)),
+        ("words", "The telling words", collect_words(view)),
         ("effects", "What each value says", collect_effects(view)),
         ("swarms", "What the cells of rows say", collect_swarms(view)),
         ("explorer", "Ask it", True),
@@ -133,7 +136,7 @@ def _template() -> Any:
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as error:
-        raise ImportError("A page needs Jinja2, which is not installed. Next: pip install 'suffice[report]'") from error
+        raise ImportError(f"A page needs Jinja2, which is not installed. Next: {pip_install('report')}") from error
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
     environment.filters |= {"percent": percent, "nats": nats, "signed_nats": signed_nats, "signed_sd": signed_sd}
     environment.globals["class_color"] = class_color

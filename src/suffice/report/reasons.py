@@ -12,6 +12,7 @@ from ..plots._style import are_whole, brief, ticks
 from ..plots._view import Axis, View, in_words
 from ..plots.reasons import MOST_CURVES, choose_sides, explained
 from ..schema import Kind, Level, column_name
+from ..table.dates import date_ticks
 from .drawing import class_color
 
 MOST_COLUMNS = 30  # with a curve; the first of them are open
@@ -71,7 +72,7 @@ def _in_words(axis: Axis, curves: Array, names: Sequence[str]) -> str:
         values = np.where(np.isfinite(curves[:, s]), curves[:, s], -np.inf)
         best = int(values.argmax())
         if np.isfinite(values[best]):
-            at = axis.levels[best] if axis.levels is not None else in_words(float(axis.at[best]))
+            at = axis.levels[best] if axis.levels is not None else axis.says(float(axis.at[best]))
             said.append(f"{name} most at {brief(at, 18)} ({values[best]:+.1f})".replace("(-", "(−"))
     return "; ".join(said)
 
@@ -102,10 +103,12 @@ def _numbers(
         kind = "zero" if y == 0 else "grid"
         yield f'<path class="{kind}" d="M{LEFT:.0f} {up(y):.1f}H{WIDE - 4:.0f}"/>'
         yield f'<text x="{LEFT - 4:.0f}" y="{up(y) + 3.5:.1f}" text-anchor="end">{number_text(y)}</text>'
-    for x in ticks(axis.low, axis.high, 4, bool(len(cells)) and are_whole(cells)):
+    whole = bool(len(cells)) and are_whole(cells)
+    for x in date_ticks(axis.low, axis.high, 2) if axis.dated else ticks(axis.low, axis.high, 4, whole):
         if axis.low <= x <= axis.high:
             anchor = "end" if across(x) > WIDE - 16 else "middle"
-            yield f'<text x="{across(x):.1f}" y="{FOOT + 15:.0f}" text-anchor="{anchor}">{number_text(x)}</text>'
+            text = axis.says(x) if axis.dated else number_text(x)
+            yield f'<text x="{across(x):.1f}" y="{FOOT + 15:.0f}" text-anchor="{anchor}">{text}</text>'
     for s, color in enumerate(colors):
         yield f'<path class="curve" style="stroke:{color}" d="{_path(across(axis.at), up(curves[:, s]))}"/>'
 

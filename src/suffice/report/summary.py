@@ -204,7 +204,7 @@ def _members(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     if fitted.pool is None:
         return ()
     pairs = zip(fitted.pool.members, fitted.pool.shares, strict=True)
-    found = [(own.name, float(share), float(own.loss)) for own, share in pairs]
+    found = [(own.title, float(share), float(own.loss)) for own, share in pairs]
     return tuple(sorted(found, key=lambda own: -own[1]))
 
 

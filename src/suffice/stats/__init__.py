@@ -17,4 +17,5 @@ from .scatter import (
     PooledScatter as PooledScatter,
 )
 from .statistic import Statistic as Statistic, as_statistic as as_statistic
+from .texts import TextStats as TextStats
 from .values import ValueStats as ValueStats

@@ -36,6 +36,12 @@ class CodedColumns(NamedTuple):
         return len(self.codes[0]) if self.codes else 0
 
 
+class TextColumns(CodedColumns):
+    """Columns of texts of a batch, coded like categories: the different texts of each, and each one's codes (n,)."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class CategoricalStats(Statistic):
     """Weight of each level by class, per column; vocabularies grow when statistics are merged.

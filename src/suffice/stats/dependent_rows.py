@@ -12,6 +12,9 @@ over the other columns, the sum of squared differences of rank shares of numbers
 With W the mean distance of a row from another of its value and B that from the rows of the values next to it, a column
 names subjects where W is at least a fifth less than B, and the difference is over 5 standard errors of values that are
 drawn whole.
+
+A column names rows, as an identifier does, where each has a value of its own though that is no matter of course. Of n
+numbers drawn evenly from m, n² / 2m repeat an earlier one, and of those drawn otherwise more.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ EXCESS = 4.0  # times as many repeated rows as expected: up to 3.2 of votes, mus
 FEWEST_VALUES = 11
 ROWS_PER_VALUE = 2.0
 MOST_OTHERS = 20  # columns that a column is judged by, evenly spaced where there are more
+FEWEST_ROWS = 20  # from which on it says something that each has its own value
+ALL_DIFFER = 0.99
+SURPRISING = 7.0  # repeats to be expected, from which on it is telling that there are none
 LESS = 0.2  # share by which distances within values are less
 ERRORS = 5.0
 
@@ -47,6 +53,23 @@ def are_copies(sample: Reservoir) -> bool:
     if not repeated.any():
         return False
     return float(repeated.sum()) > EXCESS * float(_expected(sample).sum())
+
+
+def count_shared(merged: Reservoir, one: Reservoir, two: Reservoir) -> tuple[int, int]:
+    """Return how many of the rows kept of `two` are in `one` as well, and how many of `two` are kept in both `merged`.
+
+    0 are where so many distinct rows are equal by chance.
+    """
+    seen = []
+    for part in (one, two):
+        order = np.argsort(part.identity)
+        place = np.searchsorted(part.identity, merged.identity, sorter=order)
+        found = np.append(order, 0)[place]
+        here = np.isin(merged.identity, part.identity, kind="sort")
+        seen.append(np.where(here, np.append(part.copies, 0.0)[found], 0.0))
+    both = np.minimum(*seen)
+    is_told = are_copies(replace(merged, copies=np.where(both > 0.0, 2.0, 1.0)))
+    return (round(float(both.sum())) if is_told else 0), round(float(seen[1].sum()))
 
 
 def _are_natural(sample: Reservoir) -> NDArray[np.bool_]:
@@ -170,6 +193,23 @@ def name_subjects(columns: Sequence[Cells], candidates: Sequence[int]) -> list[i
         if parts and _is_apart(*(np.hstack(own) for own in zip(*(_compared(*part) for part in parts), strict=True))):
             found.append(j)
     return found
+
+
+def name_rows(column: Cells) -> bool:
+    """Return whether nearly every row has a level of its own, or a whole number though more would repeat by chance."""
+    seen = column.values[~np.isnan(column.values)]
+    distinct = np.unique(seen)
+    again = len(seen) - len(distinct)
+    if len(seen) < FEWEST_ROWS or again > (1.0 - ALL_DIFFER) * len(seen):
+        return False
+    if column.is_level:
+        return True
+    span = float(distinct[-1] - distinct[0])
+    if not (seen == np.rint(seen)).all() or not 0.0 < span < 2.0**53:
+        return False
+    step = int(np.gcd.reduce(np.diff(distinct).astype(np.int64)))
+    by_chance = len(seen) ** 2 / (2.0 * span / step)
+    return by_chance >= SURPRISING and again <= 0.1 * by_chance
 
 
 def _values(cells: Array) -> Codes | None:

@@ -25,13 +25,13 @@ from .rows import (
     Keys,
     Units,
     compact,
-    concat_rows,
     fingerprints,
     level_keys,
     mixed,
     priorities,
     rows_from_arrays,
     rows_to_arrays,
+    some_of,
     take_rows,
 )
 from .statistic import Fields, Plain
@@ -93,20 +93,21 @@ class Reservoir:
     def merge(self, other: Self) -> Self:
         """Return the sample of the rows of both: the same as of one table with all of them."""
         limit = np.minimum(self.limit, other.limit)
-        a, b = self._within(limit), other._within(limit)
-        rows = tuple(compact(concat_rows(x, y)) for x, y in zip(a.rows, b.rows, strict=True))
         joined = type(self)(
-            rows,
-            np.concatenate([a.codes, b.codes]),
-            np.concatenate([a.copies, b.copies]),
-            np.concatenate([a.weight, b.weight]),
-            np.concatenate([a.priority, b.priority]),
-            np.concatenate([a.identity, b.identity]),
+            (np.arange(len(self.codes) + len(other.codes)),),  # for the rows themselves, which are copied once
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.copies, other.copies]),
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.priority, other.priority]),
+            np.concatenate([self.identity, other.identity]),
             limit,
             min(self.bound, other.bound),
-            None if a.group is None and b.group is None else np.concatenate([a._groups, b._groups]),
+            None if self.group is None and other.group is None else np.concatenate([self._groups, other._groups]),
         )
-        return joined._united()._bounded()
+        found = joined._within(limit)._united()._bounded()
+        return replace(
+            found, rows=tuple(some_of(x, y, found.rows[0]) for x, y in zip(self.rows, other.rows, strict=True))
+        )
 
     def subtract(self, other: Self) -> Self:
         """Return the sample without the rows of `other`, which holds all of its own.
@@ -114,7 +115,9 @@ class Reservoir:
         Rows that are not in the sample leave no trace, unless it holds all rows of their class: then they were never
         learned, and neither were those that weigh more than it says: NotLearnedError.
         """
-        place = {int(key): i for i, key in enumerate(self.identity)}
+        # Few of many; NumPy 1.26 would make a table of hashes, which overflows.
+        asked = np.flatnonzero(np.isin(self.identity, other.identity, kind="sort"))
+        place = dict(zip(self.identity[asked].tolist(), asked.tolist(), strict=True))
         copies, weight = self.copies.copy(), self.weight.copy()
         for key, c, count, amount in zip(other.identity, other.codes, other.copies, other.weight, strict=True):
             i = place.get(int(key))
@@ -157,6 +160,11 @@ class Reservoir:
         identity = _identity(tuple(rows), salts, self.group)
         found = replace(self, rows=tuple(rows), priority=priority, identity=identity)
         return found._within(self.limit)._united()._bounded()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows that were ever seen are here, but those forgotten."""
+        return bool((self.limit == ALL).all())
 
     @property
     def rows_per_weight(self) -> float:
@@ -266,6 +274,12 @@ class Reservoir:
         same &= (self.priority[index] == _priority(rows, salts)) | (self.limit[self.codes[index]] != ALL)
         return np.asarray(index[~same])
 
+    @staticmethod
+    def hashes(rows: Sequence[Any], codes: Codes, classes: Sequence[Level], group: Keys | None) -> dict[str, Keys]:
+        """Return by the names of the fields the hashes of rows of these classes, none of which has another name now."""
+        salts = level_keys(classes)[:-1][codes]
+        return {"priority": _priority(rows, salts), "identity": _identity(rows, salts, group)}
+
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         own = {"codes": self.codes, "copies": self.copies, "weight": self.weight}
@@ -275,15 +289,20 @@ class Reservoir:
         return own | hashes | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
 
     @classmethod
-    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
+    def from_arrays(cls, fields: Fields, plain: Plain, classes: Sequence[Level] = ()) -> Self:
+        """Return the sample written by `arrays`; ValueError if the parts do not fit together.
+
+        Hashes that are not there are those of the rows and their classes.
+        """
         m, k, bound = len(fields["codes"]), len(fields["limit"]), plain["bound"]
-        if type(bound) is not int or not 0 <= bound <= 10**7 or type(plain["blocks"]) is not int:
+        if type(bound) is not int or not 0 <= bound < 2**31 or type(plain["blocks"]) is not int:
             raise ValueError("bound of the sample of rows")
         rows = rows_from_arrays(fields, plain["levels"], plain["blocks"], m)
         codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
-        priority, identity, limit = (fields[name] for name in ("priority", "identity", "limit"))
         group: Keys | None = fields.get("group")
+        if "identity" not in fields:
+            fields = fields | cls.hashes(rows, codes, classes, group)
+        priority, identity, limit = (fields[name] for name in ("priority", "identity", "limit"))
         if any(v.dtype != np.uint64 for v in (priority, identity, limit, *([] if group is None else [group]))):
             raise ValueError("types of the sample of rows")
         if (

@@ -15,7 +15,7 @@ from .._arrays import Array, Codes, NDArray, is_sparse, np, row_chunks, rows_wit
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, Name, sort_levels
 from ._checks import codes as codes_below, floats, in_range, levels as levels_of
-from .counts import CodedColumns
+from .counts import CodedColumns, TextColumns
 from .statistic import Fields, Plain
 
 Keys = NDArray[np.uint64]
@@ -30,7 +30,7 @@ FEWEST = 2  # units that must show a level for trees to have a place for it: one
 def take_rows(part: Any, index: Codes | slice | NDArray[np.bool_]) -> Any:
     """Return some rows of a block as it was encoded; `index` are their numbers, a slice, or flags (n,)."""
     if isinstance(part, tuple):  # CodedColumns
-        return CodedColumns(part.levels, tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
+        return part._replace(codes=tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
     return take(part, index) if is_device_array(part) else part[index]
 
 
@@ -44,7 +44,7 @@ def without_lost(before: CodedColumns, rows: CodedColumns, declared: Sequence[bo
             known, new = tuple(known[int(c)] for c in kept), np.where(new < 0, -1, np.searchsorted(kept, new))
         levels.append(known)
         codes.append(new)
-    return CodedColumns(tuple(levels), tuple(codes))
+    return rows._replace(levels=tuple(levels), codes=tuple(codes))
 
 
 def concat_rows(first: Any, second: Any) -> Any:
@@ -58,7 +58,19 @@ def concat_rows(first: Any, second: Any) -> Any:
         known = a if a == b else sort_levels([*a, *b])
         levels.append(known)
         codes.append(np.concatenate([_recoded(a, x, known), _recoded(b, y, known)]))
-    return CodedColumns(tuple(levels), tuple(codes))
+    return first._replace(levels=tuple(levels), codes=tuple(codes))
+
+
+def some_of(first: Any, second: Any, index: Codes) -> Any:
+    """Return some of the compact rows of both, compact, by their numbers among all; numbers are copied once."""
+    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
+        return compact(take_rows(concat_rows(first, second), index))
+    found = np.empty((len(index), first.shape[1]))
+    for part in row_chunks(len(index), rows_within(8 * first.shape[1])):
+        late = index[part] >= len(first)
+        found[part][~late] = first[index[part][~late]]
+        found[part][late] = second[index[part][late] - len(first)]
+    return found
 
 
 def compact(part: Any) -> Any:
@@ -75,7 +87,7 @@ def compact(part: Any) -> Any:
         present = np.unique(column[column >= 0])
         levels.append(tuple(known[int(code)] for code in present))
         codes.append(np.where(column < 0, -1, np.searchsorted(present, column)).astype(np.int64))
-    return CodedColumns(tuple(levels), tuple(codes))
+    return part._replace(levels=tuple(levels), codes=tuple(codes))
 
 
 def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> Codes:
@@ -92,7 +104,8 @@ def rows_to_arrays(rows: Sequence[Any]) -> tuple[Fields, Plain]:
     levels: Plain = {}
     for number, part in enumerate(rows):
         if isinstance(part, CodedColumns):
-            fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((0, 0))
+            mark = "t" if isinstance(part, TextColumns) else "c"
+            fields[f"{mark}{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((0, 0))
             levels[str(number)] = [list(own) for own in part.levels]
         elif is_sparse(part):
             stored = {"data": part.data, "indices": part.indices, "indptr": part.indptr}
@@ -110,12 +123,14 @@ def rows_from_arrays(fields: Fields, levels: Plain, blocks: int, m: int) -> tupl
 
 
 def _rows_of_block(number: int, fields: Fields, levels: Plain, m: int) -> Any:
-    if f"c{number}" in fields:
-        codes, known = fields[f"c{number}"], tuple(map(levels_of, levels[str(number)]))
+    mark = "t" if f"t{number}" in fields else "c"
+    if f"{mark}{number}" in fields:
+        codes, known = fields[f"{mark}{number}"], tuple(map(levels_of, levels[str(number)]))
         if codes.shape != ((m, len(known)) if known else (0, 0)):
             raise ValueError("codes of the sample of rows")
         columns = zip(codes.T, known, strict=True)
-        return CodedColumns(
+        kind = TextColumns if mark == "t" else CodedColumns
+        return kind(
             known, tuple(codes_below(np.ascontiguousarray(column), len(own), m, least=-1) for column, own in columns)
         )
     if f"s{number}data" in fields:

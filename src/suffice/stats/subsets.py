@@ -19,6 +19,7 @@ from .mixture import MixtureStats
 from .patterns import PatternStats
 from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
 from .statistic import Statistic
+from .texts import TextStats
 
 # Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41,
 # and no ratio of counts, where the last digit of a sum would decide.
@@ -39,6 +40,8 @@ def of_columns(stats: Any, columns: Sequence[int]) -> Any:
     if isinstance(stats, CategoricalStats):
         levels, counts = tuple(stats.levels[j] for j in columns), tuple(stats.counts[j] for j in columns)
         return CategoricalStats(levels, counts, stats.missing[:, index])
+    if isinstance(stats, TextStats):
+        return stats.columns(columns)
     if isinstance(stats, SumStats):
         return SumStats(stats.weight[:, index], stats.total[:, index])
     return None

@@ -5,6 +5,7 @@ Null and NaN are both missing: NaN in a numeric block, −1 in a code. Infinity 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,12 +13,15 @@ import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, is_sparse, np
 from .._arrays_api import is_device_array
+from .._dialect import Remark
 from ..errors import DataError, SchemaError, quoted
-from ..schema import Level, Schema, repeated_names
+from ..schema import Level, Name, Schema, repeated_names
 from .arrays import ArrayTable, ContainerError, SparseTable as SparseTable
 from .cells import Frame, factorize as factorize, recode as recode
+from .dates import date_columns as find_dates
 from .devices import DeviceTable
-from .frames import FrameTable, declared_schema, label_values as label_values
+from .frames import FrameTable, as_rows as as_rows, declared_schema, label_values as label_values, with_empty
+from .texts import are_sentences as are_sentences, are_texts as are_texts, text_columns as find_texts
 from .writing import (
     CONTAINERS as CONTAINERS,
     Holes as Holes,
@@ -52,17 +56,33 @@ def read_table(X: object) -> Table:
         return SparseTable(X)
     if is_device_array(X):
         return DeviceTable(X)
-    if isinstance(X, np.ndarray | list | tuple) or not is_frame(X):
+    if isinstance(X, np.ndarray | list | tuple) or not (is_frame(X) or _is_series(X)):
         return ArrayTable(X)
     if _is_series(X):
         raise DataError(
-            "Expected 2D array, got 1D array instead: a single column. Next: pass it as a table of one column."
+            "Expected 2D array, got 1D array instead: a single column. Next: pass it as a table of one "
+            "column; of a single row pass a dictionary, or X.iloc[[0]] of pandas."
         )
     try:
         return FrameTable(_frame(X))
     except nw.exceptions.DuplicateError:
         repeated = repeated_names([str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))])
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
+
+
+def add_missing(X: object, schema: Schema) -> object:
+    """Return a table with the columns of a schema that it lacks, every cell missing, of which a warning tells.
+
+    A table without names is returned as it is, and so is any for a schema without names.
+    """
+    if not (schema.named and is_frame(X)) or is_sparse(X) or is_device_array(X) or _is_series(X):
+        return X
+    whole, lacking = with_empty(_frame(X), schema)
+    if lacking:
+        one = len(lacking) == 1
+        message = f"{'Column' if one else 'Columns'} {quoted(lacking)} {'is' if one else 'are'} not in the table"
+        warnings.warn(f"{message}: every cell there was taken as missing.", Remark, stacklevel=4)
+    return whole
 
 
 def read_schema(X: object) -> Schema:
@@ -75,6 +95,16 @@ def _frame(X: Any) -> Frame:
         return nw.from_native(X, eager_only=True)
     except TypeError:
         return _from_arrow_stream(X)
+
+
+def text_columns(table: Table) -> list[Name]:
+    """Return the names of columns of text whose values are many and of several words."""
+    return find_texts(table) if isinstance(table, FrameTable | ArrayTable) else []
+
+
+def date_columns(table: Table) -> list[Name]:
+    """Return the names of columns of text every cell of which is an ISO date."""
+    return find_dates(table) if isinstance(table, FrameTable | ArrayTable) else []
 
 
 def is_frame(X: object) -> bool:

@@ -25,6 +25,7 @@ from .cells import (
     factorize_integers,
     object_kind,
 )
+from .dates import MAY_DATE, factorize_dates, form_of, read_seconds
 from .writing import Holes, fill_array
 
 
@@ -37,24 +38,35 @@ class ArrayTable:
         self._coded: list[Coded | None] | None = None
         self.rows, d = self._values.shape
         kinds = _array_kinds(self._values)
-        if len(set(kinds)) == 1:
+        if len(set(kinds)) == 1 and kinds[0] is not Kind.DATE:
             self.schema = unnamed_schema(d, kinds[0], "numpy")
         else:
-            self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
+            forms = [form_of(self._values[:, j]) if kind is Kind.DATE else "" for j, kind in enumerate(kinds)]
+            self.schema = Schema(tuple(Column(j, kinds[j], form=forms[j]) for j in range(d)), named=False)
 
     def numeric(self, positions: Sequence[int]) -> Array:
         every = list(positions) == list(range(len(self.schema)))
         names = [self.schema.names[p] for p in positions]
-        block = as_float(self._values if every else self._values[:, list(positions)], names)
+        values = self._values if every else self._values[:, list(positions)]
+        if values.dtype.kind in "MUO" and any(self.schema.columns[p].kind in MAY_DATE for p in positions):
+            block = np.column_stack([read_seconds(own, name) for own, name in zip(values.T, names, strict=True)])
+        else:
+            block = as_float(values, names)
         check_finite(block, names)
         return block
 
     def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
         if self._values.dtype.kind in "iu" and self._coded is None:
             self._coded = factorize_integers(self._values)  # all columns at once, while their rows are in cache
+        if self._values.dtype.kind == "M" or self.schema.columns[position].kind is Kind.DATE:
+            return factorize_dates(read_seconds(self._values[:, position], self.schema.names[position]))
         coded = self._coded[position] if self._coded else None
         levels, codes = coded or factorize(self._values[:, position], self.schema.names[position])
         return both_truths(levels, codes) if self.schema.columns[position].kind is Kind.BOOLEAN else (levels, codes)
+
+    def some(self, position: int, most: int) -> Cells:
+        """Return at most so many cells of a column, from all over it."""
+        return self._values[:: max(1, self.rows // most), position][:most]
 
     def fill(self, holes: Holes) -> Cells:
         return fill_array(self._values, holes)
@@ -91,7 +103,7 @@ def _check_array(values: Cells) -> Cells:
         what = f"{type(values.item()).__name__} {shown(values.item())}"
         raise DataError(f"Expected 2D array, got scalar array instead: {what}. Next: pass rows and columns.")
     check_plane(values.ndim, np.iscomplexobj(values))
-    if values.dtype.kind in "mM":
+    if values.dtype.kind == "m":
         raise SchemaError.temporal(0, values.dtype)
     if values.dtype.kind == "V":
         raise SchemaError.unsupported(0, values.dtype)
@@ -120,11 +132,11 @@ def _fill_masked(X: Any) -> Cells:
 def _array_kinds(values: Cells) -> list[Kind]:
     if values.dtype.kind == "O":
         return [object_kind(values[:, j], j) for j in range(values.shape[1])]
-    kinds = {"b": Kind.BOOLEAN, "U": Kind.STRING, "S": Kind.STRING, "T": Kind.STRING}
+    kinds = {"b": Kind.BOOLEAN, "U": Kind.STRING, "S": Kind.STRING, "T": Kind.STRING, "M": Kind.DATE}
     found = [kinds.get(values.dtype.kind, Kind.NUMERIC)] * values.shape[1]
-    if values.dtype.kind == "f" and len(values):
-        for j in np.flatnonzero(np.isnan(values[0])):  # a column with a value in its first cell is not empty
-            if np.isnan(values[:, j]).all():
+    if values.dtype.kind in "fM" and len(values):
+        for j in np.flatnonzero(values[0] != values[0]):  # a column with a value in its first cell is not empty
+            if (values[:, j] != values[:, j]).all():
                 found[j] = Kind.EMPTY
     return found
 

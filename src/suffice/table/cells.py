@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -36,8 +37,10 @@ def object_kind(values: Cells, column: Name) -> Kind:
     numbers = (int, float, Decimal, np.number, np.bool_)
     if all(issubclass(kind, numbers) for kind in types):
         return Kind.NUMERIC
+    if all(issubclass(kind, dt.date | np.datetime64) for kind in types):
+        return Kind.DATE
     names = {kind.__name__ for kind in types}
-    if any(kind.__name__ in ("date", "datetime", "Timestamp", "time", "timedelta") for kind in types):
+    if any(kind.__name__ in ("date", "datetime", "Timestamp", "time", "timedelta", "Timedelta") for kind in types):
         raise SchemaError.temporal(column, ", ".join(sorted(names)))
     if len(types) == 1:
         raise _ObjectMismatch(str(SchemaError.unsupported(column, names.pop())))

@@ -23,6 +23,7 @@ from ..errors import DataError
 from ..schema import Kind, Level, Name, unnamed_schema
 from .arrays import ArrayTable, check_plane
 from .cells import LARGEST, Cells
+from .frames import as_rows
 from .writing import Holes
 
 
@@ -32,13 +33,13 @@ def dispatches() -> bool:
 
 
 def take_in(X: object, resident: bool) -> object:
-    """Return X as it is to be read: as it is, or on the CPU as NumPy's.
+    """Return X as it is to be read: as it is, of rows of named cells as a table, or on the CPU as NumPy's.
 
     An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If
     that is off, DataError for one that the CPU cannot read.
     """
     if not is_device_array(X):
-        return X
+        return as_rows(X)
     if dispatches():
         return X if resident else fetch(X)
     if not is_on_cpu(X):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, NDArray, np
-from ..errors import SchemaError
-from ..schema import Column, Kind, Level, Name, Schema, check_text, sort_levels
+from .._arrays import Array, Codes, NDArray, is_sparse, np
+from ..errors import DataError, SchemaError
+from ..schema import DAYS, Column, Kind, Level, Name, Schema, check_text, sort_levels
 from .cells import (
     Cells,
     Frame,
@@ -24,7 +24,38 @@ from .cells import (
     plain_value,
     recode,
 )
-from .writing import FRAMES, Holes, fill_frame
+from .dates import factorize_dates, form_of, read_seconds
+from .writing import FRAMES, Holes, NewColumn, fill_frame, make_table, zone_of
+
+
+def as_rows(X: Any, schema: Schema | None = None) -> Any:
+    """Return a row, or rows, of named cells as a table: a dictionary, a list of them; all else as it is.
+
+    With the schema of a model so is a series of pandas whose index has its columns, as `table.iloc[0]` is one.
+    """
+    if is_sparse(X):  # some of which are dictionaries
+        return X
+    names = schema.names if schema is not None and schema.named else ()
+    if hasattr(X, "to_frame") and hasattr(X, "index") and not set(names).isdisjoint(X.index):
+        return X.to_frame().T.infer_objects()
+    rows: Sequence[Any] = [X] if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else ()
+    if not any(isinstance(row, Mapping) for row in rows[:1]):
+        return X
+    if isinstance(X, Mapping) and any(isinstance(cell, list | tuple | np.ndarray) for cell in X.values()):
+        raise DataError(
+            "A dictionary is one row, with a value for each column, and this one holds several. Next: make a data "
+            "frame of it, or pass a list of dictionaries, one a row."
+        )
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(f"Row {i} is a {type(row).__name__} and the first row a dictionary. Next: make all alike.")
+    columns = []
+    for name in dict.fromkeys([*(own for own in names if own in rows[0]), *(own for row in rows for own in row)]):
+        own = [row.get(name) for row in rows]
+        cells = np.fromiter((cell if holds_value(cell) else None for cell in own), dtype=object, count=len(own))
+        kind = object_kind(cells, name)
+        columns.append(NewColumn(name, kind, as_float(cells, [name]) if kind is Kind.NUMERIC else cells))
+    return make_table("pandas" if schema is None else schema.container, True, columns) if columns else X
 
 
 class FrameTable:
@@ -55,6 +86,8 @@ class FrameTable:
         name = self.schema.names[position]
         if kind is Kind.NUMERIC:
             return _factorize_numbers(series, name)
+        if kind is Kind.DATE:
+            return factorize_dates(_series_float(series, name))
         if kind is Kind.EMPTY:
             return (), np.full(self.rows, -1, dtype=np.int32)
         if _dtype(series) == nw.Object:
@@ -66,8 +99,23 @@ class FrameTable:
             check_text([value for value in series.to_list() if holds_value(value)], name)
             raise
 
+    def some(self, position: int, most: int) -> Cells:
+        """Return at most so many cells of a column, from all over it."""
+        series = self._series(position)
+        return _objects(series.gather_every(max(1, len(series) // most)).head(most))
+
     def fill(self, holes: Holes) -> object:
         return fill_frame(self._frame, holes)
+
+
+def with_empty(frame: Frame, schema: Schema) -> tuple[object, list[Name]]:
+    """Return a frame with the columns of a schema that it lacks, without a value, behind its own; and their names."""
+    known = set(frame.columns)
+    lacking = [column for column in schema.columns if column.name not in known]
+    # Of numbers whatever its kind: pandas 2 writes a missing text as "None".
+    empty = [nw.lit(None, nw.Float64()).alias(str(own.name)) for own in lacking]
+    whole = frame.with_columns(*empty) if empty else frame
+    return whole.to_native(), [own.name for own in lacking]
 
 
 def declared_schema(frame: Frame) -> Schema:
@@ -82,8 +130,16 @@ def _schema(frame: Frame, named: bool, by_cells: bool) -> Schema:
         series = frame.get_column(name)
         kind = Kind.EMPTY if by_cells and _is_empty(series) else _declared_kind(series, name)
         order = _declared_order(series) if kind is Kind.CATEGORICAL else ()
-        columns.append(Column(name if named else j, kind, order))
+        columns.append(Column(name if named else j, kind, order, _form(series) if kind is Kind.DATE else ""))
     return Schema(tuple(columns), named, library if library in FRAMES else "pandas")
+
+
+def _form(series: Series) -> str:
+    """Return how a column holds its dates, see `schema.Column`."""
+    dtype = _dtype(series)
+    if dtype == nw.Datetime:
+        return zone_of(series) or ""
+    return DAYS if dtype == nw.Date else form_of(_objects(series))
 
 
 def _declared_order(series: Series) -> tuple[Level, ...]:
@@ -107,6 +163,8 @@ def _declared_kind(series: Series, name: Name) -> Kind:
         return Kind.CATEGORICAL
     if dtype == nw.String:
         return Kind.STRING
+    if dtype in (nw.Date, nw.Datetime):
+        return Kind.DATE
     if dtype.is_temporal():
         raise SchemaError.temporal(name, dtype)
     if dtype == nw.Object:
@@ -115,7 +173,12 @@ def _declared_kind(series: Series, name: Name) -> Kind:
 
 
 def _dtype(series: Series) -> nw.dtypes.DType:
-    """Return the type of a column; narwhals takes objects of which the first hundred are missing for text."""
+    """Return the type of a column.
+
+    Narwhals takes objects whose first hundred are missing for text, and knows no zone such as New_York of pandas.
+    """
+    if series.dtype == nw.Unknown:
+        return series.dtype if zone_of(series) is None else nw.Datetime("us", "UTC")
     text = len(series) > 100 and series.dtype == nw.String
     objects = text and str(getattr(series.to_native(), "dtype", "")) == "object"
     return nw.Object() if objects and series.head(100).is_null().all() else series.dtype
@@ -136,9 +199,11 @@ def _objects(series: Series) -> Cells:
 
 
 def _series_float(series: Series, name: Name) -> Array:
-    if _dtype(series) == nw.Object:
-        return as_float(_objects(series), [name])
-    if series.dtype in (nw.Categorical, nw.Enum, nw.String):
+    if _dtype(series) in (nw.Object, nw.String) and not _is_empty(series):
+        return read_seconds(_objects(series), name)
+    if _dtype(series) in (nw.Date, nw.Datetime):
+        return read_seconds(_utc(series), name)
+    if series.dtype in (nw.Categorical, nw.Enum):
         if _is_empty(series):
             return np.full(len(series), np.nan)
         raise SchemaError.needs_numbers([name], "A Gaussian")
@@ -150,6 +215,16 @@ def _series_float(series: Series, name: Name) -> Array:
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     return np.full(len(series), np.nan)
+
+
+def _utc(series: Series) -> Cells:
+    """Return days or moments (n,), without a time zone as of UTC."""
+    native = series.to_native()
+    if zone_of(series) is None:
+        return series.to_numpy()
+    if series.implementation.is_pandas_like():
+        return native.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[us]")  # type: ignore[no-any-return]
+    return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()
 
 
 def _present_numbers(series: Series) -> tuple[NDArray[np.bool_], Cells]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +14,8 @@ from .._arrays_api import fetch, is_device_array
 from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Level, sort_levels
 from . import Table, factorize, label_values
+from .cells import holds_value
+from .dates import moment
 
 WITHOUT_LABEL = {
     "error": ". Next: drop those rows, or fill in their labels",
@@ -152,6 +156,53 @@ def read_groups(groups: object, rows: int) -> tuple[Sequence[Level], Codes] | No
     if len(values) != rows:
         raise DataError(f"There are {rows} rows and {len(values)} groups. Next: give one group per row.")
     return factorize(values, "groups")
+
+
+def read_times(time: object, rows: int) -> NDArray[Any]:
+    """Return when rows were seen (n,): numbers, moments in microseconds (of UTC where zones are given) or text.
+
+    Text is read as numbers or ISO dates where it all is, and else sorted as it stands. DataError where a time is
+    missing, times are of several kinds, or text looks like dates that do not sort as text.
+    """
+    given: Any = time
+    listed = next((getattr(given, name) for name in ("to_pylist", "to_list") if hasattr(given, name)), None)
+    cells: list[Any] = list(given) if listed is None else listed()
+    if len(cells) != rows:
+        raise DataError(f"There are {rows} rows and {len(cells)} times. Next: give one time per row.")
+    missing = [row for row, cell in enumerate(cells) if not holds_value(cell)]
+    if missing:
+        first = missing[0] if either("Python", "") else missing[0] + 1
+        raise DataError(
+            f"{len(missing)} of {rows} rows have no time (the first is row {first}). Next: leave these rows out, or "
+            "fill in their times."
+        )
+    if all(isinstance(cell, str) for cell in cells):
+        return _times_of_text(cells)
+    dates = all(isinstance(cell, dt.date) for cell in cells)
+    found = np.array([moment(cell) for cell in cells], dtype="datetime64[us]") if dates else np.array(cells)
+    if found.ndim != 1 or found.dtype.kind not in "biufM":
+        raise DataError(
+            f"Times must be numbers, dates, or text that can be sorted, all of one kind, and one is {cells[0]!r}. "
+            "Next: give a column of one kind."
+        )
+    return found
+
+
+def _times_of_text(texts: list[str]) -> NDArray[Any]:
+    try:
+        return np.array(texts, dtype=np.float64)
+    except ValueError:
+        pass
+    try:
+        return np.array([moment(dt.datetime.fromisoformat(text)) for text in texts], dtype="datetime64[us]")
+    except ValueError:
+        odd = next((text for text in texts if re.match(r"\d+[-./ ]\w+[-./ ]\d+", text)), None)
+    if odd is not None:
+        raise DataError(
+            f"Times such as {odd!r} are dates that do not sort as text. Next: give dates such as 2026-04-03"
+            f"{either(', or use pandas.to_datetime', ', or say what comes first by --dates')}."
+        )
+    return np.array(texts)
 
 
 def check_total(weights: Array) -> None:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, np, sparse
-from ..schema import Kind, Level, Name
+from .._arrays import Array, Codes, NDArray, np, sparse
+from ..schema import DAYS, WRITTEN, Kind, Level, Name
 from .cells import Cells, Frame, Series
+from .dates import as_moments, as_texts, dates_like
 
 FRAMES = ("pandas", "polars", "pyarrow")
 CONTAINERS = ("numpy", "sparse", *FRAMES)
@@ -22,6 +23,7 @@ class NewColumn(NamedTuple):
     """A column to be made: `values` (n,) are floats, integers, truth values, or objects (categories, None if missing).
 
     `levels` are the categories it may take, None for numbers and truth values; `ordered` says that they stand in order.
+    Dates are seconds, which become what their `form` says, see `schema.Column`.
     """
 
     name: Name
@@ -29,12 +31,16 @@ class NewColumn(NamedTuple):
     values: Cells
     levels: tuple[Level, ...] | None = None
     ordered: bool = False
+    form: str = ""
 
 
 def fill_array(values: Cells, holes: Holes) -> Cells:
     """Return a copy of an array (n, d) with its holes filled; floats stay floats, objects take Python values."""
     out = np.array(values)
     for position, (rows, cells) in holes.items():
+        if cells.dtype.kind == "M" and out.dtype.kind != "M":
+            out[rows, position] = dates_like(values[:, position].tolist(), cells)
+            continue
         out[rows, position] = cells.tolist() if out.dtype.kind == "O" else cells
     return out
 
@@ -60,6 +66,10 @@ def _fill_pandas(series: Series, rows: Codes, cells: Cells) -> object:
         filled = native.astype(object)
         filled.iloc[rows] = cells.tolist()
         return filled.infer_objects()
+    if cells.dtype.kind == "M":
+        filled = native.copy()
+        filled.iloc[rows] = _dates_like(series, cells)
+        return filled
     native = _fit_numbers(series, cells).to_native().copy()
     if series.dtype in (nw.Categorical, nw.Enum):
         present = set(native.cat.categories)
@@ -76,6 +86,8 @@ def _fill_series(series: Series, rows: Codes, cells: Cells) -> Series:
     dtype, backend = series.dtype, series.implementation
     if len(rows) == len(series) and not _can_hold(dtype, cells):
         return nw.new_series(series.name, cells[np.argsort(rows)].tolist(), backend=backend)
+    if cells.dtype.kind == "M":
+        return series.scatter(rows.tolist(), _dates_like(series, cells))
     if dtype in (nw.Categorical, nw.Enum):
         filled = series.cast(nw.String).scatter(rows.tolist(), [str(cell) for cell in cells.tolist()])
         if backend.is_pyarrow():
@@ -101,7 +113,43 @@ def _can_hold(dtype: nw.dtypes.DType, cells: Cells) -> bool:
     """Return whether a column in which no cell has a value is of a type for these cells."""
     if cells.dtype.kind == "O":
         return dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object)
+    if cells.dtype.kind == "M":
+        return dtype in (nw.Date, nw.Datetime, nw.String)
     return bool(dtype.is_numeric() or (cells.dtype.kind == "b" and dtype == nw.Boolean))
+
+
+def _dates_like(series: Series, cells: Cells) -> Any:
+    """Return dates (n,) as a column holds them: text, Python's dates, or of its type and time zone."""
+    if series.dtype == nw.String:
+        return as_texts(cells).tolist()
+    if series.dtype == nw.Object:
+        return dates_like(series.to_list(), cells)
+    whole = cells.tolist() if series.implementation.is_pyarrow() else cells
+    made = _zoned(nw.new_series("", whole, backend=series.implementation), zone_of(series))
+    pandas = series.implementation.is_pandas_like()
+    return made.to_native().astype(series.to_native().dtype) if pandas else made.cast(series.dtype).to_native()
+
+
+def zone_of(series: Series) -> str | None:
+    """Return the time zone of a column of moments, None where it has none."""
+    native = getattr(series.to_native(), "dtype", None)  # of pandas, of which narwhals knows no zone such as New_York
+    zone = getattr(getattr(native, "pyarrow_dtype", native), "tz", None)
+    return getattr(series.dtype, "time_zone", None) if zone is None else str(zone)
+
+
+def _zoned(moments: Series, zone: str | None) -> Series:
+    """Return moments of UTC in a time zone; as they are where there is none."""
+    return moments if zone is None else moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+
+
+def _in_form(column: NewColumn) -> NewColumn:
+    """Return a column of dates, given as seconds, as dates or their text; any other as it is."""
+    if column.kind is not Kind.DATE or column.values.dtype.kind not in "fi":
+        return column
+    moments = as_moments(column.values.astype(np.float64))
+    if column.form == WRITTEN:
+        return column._replace(values=as_texts(moments))
+    return column._replace(values=moments.astype("datetime64[D]") if column.form == DAYS else moments)
 
 
 def _fit_numbers(series: Series, cells: Cells) -> Series:
@@ -124,6 +172,7 @@ def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> obj
     Columns without names, or no library of data frames at all, make an array: of numbers, or of objects where some
     column holds text.
     """
+    columns = [_in_form(column) for column in columns]
     if container not in FRAMES:
         return make_array(columns)
     there: list[Any] = [name for name in (container, *FRAMES) if name in FRAMES and find_spec(name)]
@@ -136,9 +185,28 @@ def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> obj
     return frame
 
 
+def without_cells(table: Any, missing: NDArray[np.bool_]) -> Any:
+    """Return a new table, in its own library, without the cells (n, d) that are `missing`; a sparse one as it is."""
+    if isinstance(table, np.ndarray):
+        out = table.astype(object if table.dtype.kind in "bO" else np.float64)
+        out[missing] = None if out.dtype.kind == "O" else np.nan
+        return out
+    frame = None if sparse.issparse(table) else nw.from_native(table)
+    if frame is None or frame.implementation.is_pandas_like():
+        return table if frame is None else table.mask(missing)
+    for name, gone in zip(frame.columns, missing.T, strict=True):
+        series = frame[name]
+        kept = [None if own else row for row, own in enumerate(gone.tolist())]
+        cells = series.to_native()
+        cells = cells.take(kept) if frame.implementation.is_pyarrow() else cells.gather(kept)
+        frame = frame.with_columns(nw.from_native(cells, series_only=True).alias(name))
+    return frame.to_native()
+
+
 def make_array(columns: Sequence[NewColumn]) -> Cells:
     """Return an array (n, d) of these columns: numbers if all are, else objects."""
-    if all(column.values.dtype.kind in "fiub" for column in columns):
+    kinds = {column.values.dtype.kind for column in columns}
+    if kinds <= set("fiub") or kinds == {"M"}:
         return np.column_stack([column.values for column in columns])
     out = np.empty((len(columns[0].values), len(columns)), dtype=object)
     for j, column in enumerate(columns):
@@ -154,6 +222,9 @@ def make_sparse(rows: Array) -> sparse.csr_array:
 
 def _make_series(column: NewColumn, backend: Any) -> Series:
     values, name = column.values, str(column.name)
+    if values.dtype.kind == "M":
+        made = nw.new_series(name, values.tolist() if backend == "pyarrow" else values, backend=backend)
+        return _zoned(made, None if column.form in ("", DAYS) else column.form)
     if values.dtype.kind != "O":
         return nw.new_series(name, values.tolist() if backend == "pyarrow" else values, backend=backend)
     cells = values.tolist()

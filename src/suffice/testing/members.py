@@ -13,11 +13,12 @@ from ..automatic.judge import HoldoutScorer
 from ..automatic.member import Member, Part, TrainingStats
 from ..automatic.sample import Sample
 from ..automatic.stack import centred, without_each
-from ..automatic.table_rows import MISSING, TableRows
+from ..automatic.statistics import weight_seen
+from ..automatic.table_rows import MISSING, TableRows, without_texts
 from ..forest import FrozenForest
 from ..schema import Kind
 from ..stats import CategoricalStats
-from ..table import factorize, read_table
+from ..table import factorize, read_table, text_columns
 from .families import Random, assert_close, check_laws
 
 HEAVY = 2.5  # the weight of every other row
@@ -65,12 +66,14 @@ class MemberCase:
         """Return the case of a table."""
         table = read_table(X)
         numeric = [p for p, column in enumerate(table.schema.columns) if column.kind is Kind.NUMERIC]
-        others = [p for p in range(len(table.schema.columns)) if p not in numeric]
-        rows = MemberFamily(len(numeric)).encode(table, [*numeric, *others])
+        texts = table.schema.positions(text_columns(table))
+        others = [p for p in range(len(table.schema.columns)) if p not in (*numeric, *texts)]
+        rows = MemberFamily(len(numeric), len(texts)).encode(table, [*numeric, *others, *texts])
         levels, codes = factorize(np.asarray(y), "y")
         weight, ones = np.where(np.arange(len(codes)) % 2, 1.0, HEAVY), np.ones(len(codes))
-        trees = FrozenForest.freeze(rows.numbers, rows.coded, codes, len(levels), ones, density=False)
-        columns = FrozenColumns.freeze(rows.numbers, rows.coded, ones, trees)
+        coded = without_texts(rows.coded, rows.texts)
+        trees = FrozenForest.freeze(rows.numbers, coded, codes, len(levels), ones, density=False)
+        columns = FrozenColumns.freeze(rows.numbers, coded, ones, trees, texts=rows.texts)
         return cls(member, rows, columns.read(rows.numbers, rows.coded), codes, weight, len(levels), tolerance)
 
     @property
@@ -87,9 +90,11 @@ class MemberCase:
         """Return what members are made of, of some of the rows."""
         codes, weight = self.codes[index], self.weight[index]
         parts = {} if self.member.statistic is None else {self.member.statistic.name: self.part(index)}
-        counts = CategoricalStats.summarize(self.rows[index].coded, codes, self.k, weight).counts
+        coded = without_texts(self.rows[index].coded, self.rows.texts)
+        counts = CategoricalStats.summarize(coded, codes, self.k, weight).counts
         total = np.bincount(codes, weights=weight, minlength=self.k).astype(np.float64)
-        return TrainingStats(self.reading.columns, parts, tuple(counts), total)
+        seen = weight_seen(self.reading[index], codes, self.k, weight)
+        return TrainingStats(self.reading.columns, parts, tuple(counts), total, seen)
 
     def chosen(self, index: Codes | None = None) -> tuple[list[tuple[Member, Array]], Sample]:
         """Return the members chosen on some of the rows with their left-out scores, and these rows."""
@@ -171,4 +176,6 @@ def _contributions(case: MemberCase, rng: Random) -> None:
         if member.missing_tells:  # of a row without any cell it says something, too, which no column adds
             rest = rest - rest[:1] if rows.known.all() else np.zeros_like(rest)
         case.same(rest, np.zeros_like(rest), "contributions added up", 10.0 * case.tolerance)
-        assert case.says_missing or not score[~rows.known].any(), "a missing cell contributes something"
+        assert case.says_missing or member.places or not score[~rows.known].any(), (
+            "a missing cell contributes something"
+        )

@@ -18,14 +18,23 @@ from suffice.estimate.families import (
     LaplaceFamily,
     MultinomialFamily,
     PoissonFamily,
+    TextFamily,
 )
 
 N = 60
 
 
+VOCABULARY = "win win cash now call me later , ! 😀 it's a the free 2 u"
+WORDS = np.array(VOCABULARY.split(" "))
+
+
 def table(rng, support, holes):
     """Rows a family of this support can read, in three classes."""
     codes = rng.integers(0, 3, N)
+    if support is None:
+        X = np.array([[" ".join(rng.choice(WORDS[c:], 6)) for _ in range(2)] for c in 3 * codes], dtype=object)
+        X[rng.random(X.shape) < 0.2 * holes] = None
+        return X, np.array(["ash", "birch", "cedar"])[codes]
     if support == "reals":
         X = rng.normal(size=(N, 3)) * [1.0, 10.0, 0.1] + codes[:, None] + 5.0
     elif support == "truths":
@@ -43,6 +52,7 @@ def table(rng, support, holes):
 SHIPPED = [
     *FAMILIES.values(),
     LaplaceFamily(distinct=16),
+    TextFamily(kinds=("words", "pairs", "letters")),
     GaussianFamily(structure=Full, shared=True),
 ]
 
@@ -169,7 +179,8 @@ def test_a_broken_family_is_found(rng, law, family):
 
 # --- scikit-learn ---
 
-EXPECTED = {"multinomial": {"check_decision_proba_consistency": "its table holds negative numbers"}}
+NEGATIVE = "its table holds negative numbers"
+EXPECTED = {"multinomial": {"check_decision_proba_consistency": NEGATIVE, "check_class_weight_classifiers": NEGATIVE}}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -225,5 +236,5 @@ def test_families_side_by_side_multiply(rng):
     assert set(whole.probabilities_) == {6, 8}
     assert np.isfinite(whole.means_[:, 7]).all()
     assert np.isnan(whole.means_[:, :7]).all()
-    assert set(FAMILIES) == {*blocks, "categorical"}
+    assert set(FAMILIES) == {*blocks, "categorical", "text", "text_bernoulli"}
     assert BernoulliFamily() == FAMILIES["bernoulli"]

@@ -1,16 +1,17 @@
-"""Write the golden model files of the present format version, with the answers that they must give for ever.
+"""Write the golden model files that are not there yet, with the answers that they must give for ever.
 
     python tests/store/golden/write.py
 
 The answers lie beside each file as JSON. Where "from" is "formula" they are SciPy's, scikit-learn's or plain counts of
 the rows the model was fitted to, and nothing of the model went into them; where it is "as written" they are the model's
-own on the day the file was written, and what they pin is that they stay. A folder is written once, before its format is
-released, and never again.
+own on the day the file was written, and what they pin is that they stay. A file says the first format version that can
+read it, and lies in its folder; it is written once, before its format is released, and never again.
 """
 
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ import pandas as pd
 from scipy import stats
 from scipy.special import logsumexp
 from sklearn import discriminant_analysis, naive_bayes
+from sklearn.feature_extraction.text import CountVectorizer
 
 from suffice import (
     RDA,
@@ -34,7 +36,6 @@ from suffice import (
     drop_in,
 )
 from suffice._dialect import Dialect
-from suffice.files.model_file import FORMAT_VERSION
 from suffice.stats import patterns
 
 LIMIT = 64_000  # bytes of a file
@@ -48,6 +49,10 @@ COLOURS = ["red", "blue", "", "=1+1"]
 def numbers(n: int = 45, d: int = 3) -> Any:
     rng = np.random.default_rng(1)
     return np.round(rng.normal(size=(n, d)) + np.arange(n)[:, None] % 3, 3)
+
+
+def many() -> Any:
+    return np.round(numbers(8600, 2), 2)  # so many distinct rows that their arrays are packed
 
 
 def holes() -> Any:
@@ -70,6 +75,12 @@ def mixed() -> Any:
     table["on"] = pd.array([None if i % 11 == 2 else i % 5 < 1 + i % 3 for i in range(60)], dtype="boolean")
     table.loc[::9, "length"] = np.nan
     return table
+
+
+def texts() -> Any:
+    words = ["größe", "it's", "🦉", "!!", "red", "1", "oak"]
+    lines = [" ".join(words[(i * j + i) % 7] for j in range(1 + i % 4)) for i in range(45)]
+    return pd.DataFrame({"text": lines})
 
 
 def halves(n: int) -> Any:
@@ -144,6 +155,13 @@ def of_sklearn(estimator: Any) -> Callable[[Any, Any, Any], Any]:
     return lambda X, y, rows: np.asarray(estimator.fit(X, y).predict_joint_log_proba(rows))
 
 
+def of_words(X: Any, y: Any, rows: Any) -> Any:
+    """Words are what spaces part here: log p(text, y) of scikit-learn's multinomial naive Bayes."""
+    counter = CountVectorizer(analyzer=str.split)
+    peer = naive_bayes.MultinomialNB(alpha=0.5).fit(counter.fit_transform(X["text"]), y)
+    return peer.predict_joint_log_proba(counter.transform(rows["text"]))
+
+
 def of_sklearn_discriminant(X: Any, y: Any, rows: Any) -> Any:
     """Its decision function is log p(x, y) without −d/2 log 2π."""
     fitted = discriminant_analysis.QuadraticDiscriminantAnalysis().fit(X, y)
@@ -178,6 +196,7 @@ GOLDEN = {
     "gaussian_full": Golden(GaussianDiscriminant(keep_rows=5), formula=of_classes(full)),
     "gaussian_shared": Golden(GaussianDiscriminant(shared=True), formula=shared),
     "gaussian_diagonal": Golden(GaussianDiscriminant("diagonal"), formula=of_classes(diagonal)),
+    "gaussian_of_many": Golden(GaussianDiscriminant(keep_rows="all"), many, of_classes(full)),
     "gaussian_missing": Golden(GaussianDiscriminant(), holes),
     "gaussian_swept": Golden(GaussianDiscriminant(), holes, swept=True),
     "gaussian_wide": Golden(GaussianDiscriminant(shared=True), wide),
@@ -194,6 +213,7 @@ GOLDEN = {
     "bayes_released": Golden(NaiveBayes(), mixed, after=released),
     "automatic_released": Golden(GenerativeClassifier(), mixed, after=released),
     "bayes_mixed": Golden(NaiveBayes(smoothing=0.5), mixed, mixed_product),
+    "bayes_text": Golden(NaiveBayes({"text": "text"}, smoothing=0.5, keep_rows=9), texts, of_words),
     "bayes_joint": Golden(
         NaiveBayes({(0, 1): "gaussian", 2: "laplace"}, priors=Dirichlet(1.0)), lambda: holes()[:, [0, 1, 2]]
     ),
@@ -216,14 +236,21 @@ def answers_of(model: Any, rows: Any) -> dict[str, Any]:
     }
 
 
-def write(name: str, folder: Path) -> None:
+def write(name: str) -> None:
     golden = GOLDEN[name]
     X = golden.table()
     y = labels(len(X))
     with mock.patch.object(patterns, "MAX_CELLS", 8 if golden.swept else patterns.MAX_CELLS):
         model = golden.after(golden.model.fit(X, y))
-    path = folder / f"{name}.suffice"
-    model.save(path)
+    new = Path(__file__).with_name(f"{name}.suffice")
+    model.save(new)
+    with zipfile.ZipFile(new) as archive:
+        path = new.parent / f"v{json.loads(archive.read('model.json'))['version']}" / new.name
+    if path.exists():  # never over an old one
+        new.unlink()
+        return
+    path.parent.mkdir(exist_ok=True)
+    new.rename(path)
     assert path.stat().st_size < LIMIT, (name, path.stat().st_size)
     rows = X.iloc[:8] if isinstance(X, pd.DataFrame) else X[:8]
     found = answers_of(model, rows)
@@ -247,8 +274,5 @@ def write(name: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    folder = Path(__file__).parent / f"v{FORMAT_VERSION}"
-    folder.mkdir()  # never over an old one
     for name in GOLDEN:
-        write(name, folder)
-    print(f"Wrote {len(GOLDEN)} models to {folder}")
+        write(name)

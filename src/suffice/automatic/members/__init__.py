@@ -10,8 +10,10 @@ from .gaussian import GaussianMember
 from .independent import IndependentMember
 from .joined import SemiSupervisedGaussian
 from .levels import LevelMember
+from .missing import MissingMember
 from .splines import SplineMember
 from .subclasses import SubclassMember
+from .texts import TextBayes, TextRule
 
 # In the order in which they are judged, pooled and listed.
 MEMBERS: tuple[type[Member], ...] = (
@@ -19,8 +21,11 @@ MEMBERS: tuple[type[Member], ...] = (
     IndependentMember,
     SplineMember,
     LevelMember,
+    MissingMember,
     AodeMember,
     SubclassMember,
+    TextBayes,
+    TextRule,
     ForestMember,
     BoostedMember,
 )

@@ -4,21 +4,26 @@ Five times, trees are boosted on four fifths of the rows, and score the rows the
 rounds as these lose least by, boosted on all rows (Friedman 2001, doi:10.1214/aos/1013203451). The rows kept are a
 statistic, which merges and forgets, so what a rule makes of them does, too; p(class | x) is theirs, and p(x) remains
 that of the joint model.
+
+Where rows are many, `Sample.every` has more than those that judge, and trees learn from all of them. From 50,000 rows
+on, without groups, those that judge are held out once: they decide the rounds, and trees grown without them score them.
+Where they are more than a twentieth, trees of as many rounds are boosted on all rows. A look decides on the leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
 
 from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map
-from ...forest import Boosting, FrozenForest, Trees, TreeScores, canonical_columns
-from ...forest.boosting import BEYOND
+from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSettings, canonical_columns
+from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
-from ...stats._checks import Stored, amounts, floats, grouped
+from ...stats._checks import grouped
 from ...stats.statistic import Fields
+from ..budget import MANY_ROWS
 from ..folds import dealt
 from ..judge import HoldoutScorer
 from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
@@ -27,10 +32,27 @@ from ..table_rows import Hidden
 from .forest import TreeMember
 
 FOLDS = 5
-RATE = 0.1  # of learning
 ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
-LOOK, LOOK_RATE = 20, 0.2  # rounds of a higher rate that are looked at before those
+SETTINGS = (TreeSettings(),)
+FEW_ROWS = 1200  # that are kept, below which trees are boosted under several settings, slowly
+OF_FEW = (
+    TreeSettings(leaves=16, rate=0.085, rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True),
+    TreeSettings(leaves=24, rate=0.068, rows=5, l2=1.0, row_share=0.8, column_share=0.6),
+)
+FEW_ROUNDS, STEP, IDLE = 160, 20, 0.3  # most rounds, between two looks, and the share that must have brought nothing
+FEW_TREES, FEW_CELLS = 25_000, 1e9  # trees, and cells that they add up: beyond, rounds are fewer, at a higher rate
+MOST_RATE = 0.1
+LOOK, LOOK_SETTINGS = 20, (TreeSettings(rate=0.2),)  # rounds of a higher rate that are looked at before those
 LOOK_ROWS = 8000  # that such trees are boosted on, at most
+OF_MANY = (
+    TreeSettings(),
+    TreeSettings(leaves=127, rate=0.05),
+    TreeSettings(leaves=511, rate=0.05),
+)  # looked at in turn
+MOST_LOOKED, WORSE = 300_000, 0.005  # rows they are looked at on, and the share of the loss by which the next are worse
+LONG_LOOK = 200  # rounds of such a look, at most
+MOST_ROUNDS, WAIT = 1000, 20  # of many rows, and rounds that must have brought nothing
+MUCH_OUT = 0.05  # of the rows: where more are held out, trees are boosted on all rows again
 HOPE = 0.25  # of what is asked of trees: where a look promises less, no more are boosted
 GAIN = 0.002  # of the best member's loss: trees that will not take away as much beside it are left out
 MOST_GAIN = 0.01  # that is asked of much work
@@ -39,8 +61,6 @@ MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every ma
 MOST_ROWS = 20_000.0
 PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
 LEAST_LOSS = 1e-6  # nats, of which nothing is to be gained
-MOST = 1e100  # of a value: sums of values stay numbers
-SMALL = 256  # whole numbers below which are written in a byte
 
 
 @dataclass(frozen=True)
@@ -51,6 +71,7 @@ class BoostedMember(TreeMember):
     needs_rows: ClassVar[bool] = True
     generative: ClassVar[bool] = False
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
+    missing_tells: ClassVar[bool] = True
     asks_trees: ClassVar[bool] = True
     asks_best: ClassVar[bool] = True
     folds_rows: ClassVar[bool] = True
@@ -71,8 +92,11 @@ class BoostedMember(TreeMember):
     @classmethod
     def begin(cls, known: TrainingStats, sample: Sample) -> Begun:
         """Return what yields them to a judge, trees of the first fold looked at already."""
-        if known.columns.forest is None or _work(known) > MOST_WORK:
+        frozen = known.columns.forest
+        if frozen is None or _work(known) > MOST_WORK:
             return lambda judge: iter(())
+        if frozen.cells.rows < FEW_ROWS:
+            return lambda judge: cls._of_few(known, sample, judge)
         first = _First.of(sample, known.k)
         return lambda judge: iter(()) if first is None else cls._candidates(known, sample, first, judge)
 
@@ -80,11 +104,23 @@ class BoostedMember(TreeMember):
     def _candidates(
         cls, known: TrainingStats, sample: Sample, first: _First, judge: HoldoutScorer
     ) -> Iterator[Candidate]:
-        asked = min(MOST_GAIN, GAIN * max(1.0, _work(known) / MUCH_WORK))
+        asked = GAIN if sample.beside else min(MOST_GAIN, GAIN * max(1.0, _work(known) / MUCH_WORK))
         boosted = _boosted(first, judge, asked)
         if boosted is None:
             return
         own = cls._of(known, sample, *boosted)
+        yield Candidate((own,), own.folds.left_out(sample), judge, again=own.folds.scores)
+
+    @classmethod
+    def _of_few(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
+        present = _present(sample, known.k)
+        if len(present) < 2 or _few_rounds(sample, len(present)) < STEP:
+            return
+        rows = _Rows.of(sample, present, known.k)
+        folds, best = _folds_of_few(rows)
+        every = _Growing(rows, None, _of_few(rows)).done(round(FOLDS / (FOLDS - 1) * best))  # of as many more rows
+        whole = rows.grown(every.boosting, every.boosting.rounds)
+        own = cls._of(known, sample, whole, [rows.grown(fold.boosting, best) for fold in folds], best)
         yield Candidate((own,), own.folds.left_out(sample), judge, again=own.folds.scores)
 
     @classmethod
@@ -105,8 +141,10 @@ class BoostedMember(TreeMember):
             share = np.bincount(sample.codes, weights=sample.weight, minlength=k)
             level = grown.values[begin].mean() - np.log(share[present]).mean()
             values[np.ix_(begin, rare)] = of_rare = np.log(np.maximum(share[rare], 1e-3)) + level
-        place = dealt(sample, FOLDS)
-        folds = Folds(tuple(without), place, _unseen(sample, place), present, rare, of_rare, base)
+        among = sample.every[1]
+        place, count = _places(sample)
+        unseen = tuple(None if own is None else own[among] for own in _unseen(sample.every[0], place, count))
+        folds = Folds(tuple(without), place[among], unseen, present, rare, of_rare, base)
         return cls(known.columns.forest, replace(grown, values=values, base=base), rounds, grown, folds)
 
     @classmethod
@@ -117,14 +155,30 @@ class BoostedMember(TreeMember):
         if frozen is None or p < 2:
             raise ValueError("trees of a model without any")
         parts = grouped(kept, "")
-        every = [read_trees(parts[str(number)], p, frozen.cells.sizes) for number in range(1 + FOLDS)]
-        own = cls._of(known, sample, every[0], every[1:], int(setting["rounds"]))
+        every = [read_trees(parts[str(number)], p, frozen.cells.sizes) for number in range(len(parts))]
+        rounds = int(setting["rounds"])
+        if frozen.cells.rows < FEW_ROWS:
+
+            @cache
+            def folds() -> Folds:
+                rows = _Rows.of(sample, _present(sample, known.k), known.k)
+                folds = _folds_of_few(rows, rounds)[0]
+                without = [rows.grown(fold.boosting, rounds) for fold in folds]
+                return cls._of(known, sample, every[0], without, rounds).folds
+
+            own = cls._of(known, sample, every[0], (), rounds)
+            return Chosen(own, lambda: folds().left_out(sample), lambda rows, hidden: folds().scores(rows, hidden))
+        own = cls._of(known, sample, every[0], every[1:] or every, rounds)
+        if len(own.folds.trees) != _places(sample)[1]:
+            raise ValueError("trees of other folds")
         return Chosen(own, partial(own.folds.left_out, sample), own.folds.scores)
 
     def kept(self) -> Fields:
-        """Return the trees: of all rows first, then without each fold."""
+        """Return the trees: of all rows first, then without each fold, but of few rows, which make these anew."""
         sizes, found = self.frozen.cells.sizes, Fields()
-        for number, own in enumerate((self.grown, *self.folds.trees)):
+        apart = self.frozen.cells.rows >= FEW_ROWS and self.folds.trees != (self.grown,)
+        without = self.folds.trees if apart else ()
+        for number, own in enumerate((self.grown, *without)):
             written = written_trees(own, sizes, cover=not number)
             found |= {f"{number}_{name}": values for name, values in written.items()}
         return found
@@ -132,7 +186,7 @@ class BoostedMember(TreeMember):
     @classmethod
     def allows(cls, setting: Setting) -> bool:
         """Whether there is a round, and no more than are tried."""
-        return 1 <= setting["rounds"] <= ROUNDS[-1]
+        return 1 <= setting["rounds"] <= MOST_ROUNDS
 
     @classmethod
     def spared(cls, known: TrainingStats) -> tuple[Note, ...]:
@@ -152,9 +206,19 @@ class BoostedMember(TreeMember):
         return self.scores(sample.rows)
 
 
-def _unseen(sample: Sample, place: Codes) -> Unseen:
-    """Return which levels of rows are as if they had never been seen without each fold, and with all."""
-    return tuple(sample.unseen_among(place != v) for v in range(FOLDS + 1))
+def _unseen(every: Sample, place: Codes, folds: int) -> Unseen:
+    """Return which levels of rows are as if they had never been seen without each of so many folds, and with all."""
+    return tuple(every.unseen_among(place != v) for v in range(folds + 1))
+
+
+def _places(sample: Sample) -> tuple[Codes, int]:
+    """Return the fold (n,) of every row trees learn from, −1 for one that is in none, and how many folds there are."""
+    every, among = sample.every
+    if every.place is not None or len(every) < MANY_ROWS:
+        return dealt(every, FOLDS), FOLDS
+    place = np.full(len(every), -1)
+    place[among] = 0
+    return place, 1
 
 
 def _work(known: TrainingStats) -> float:
@@ -168,9 +232,35 @@ def _work(known: TrainingStats) -> float:
     )
 
 
+def _few_rounds(every: Sample, k: int) -> int:
+    """Return how many rounds there may be of trees of few rows, which tell k classes apart."""
+    trees = len(OF_FEW) * (FOLDS + 1) * (1 if k == 2 else k)
+    return int(min(FEW_ROUNDS, FEW_TREES / trees, FEW_CELLS / (trees * max(every.rows.forest.cells.size, 1))))
+
+
+def _of_few(rows: _Rows) -> tuple[TreeSettings, ...]:
+    """Return the settings under which trees of few rows are boosted: fewer rounds at a higher rate."""
+    faster = FEW_ROUNDS / _few_rounds(rows.sample, rows.k)
+    return tuple(replace(own, rate=min(MOST_RATE, faster * own.rate)) for own in OF_FEW)
+
+
+def _folds_of_few(rows: _Rows, rounds: int | None = None) -> tuple[list[_Growing], int]:
+    """Return trees of few rows boosted without each fold, and after how many rounds the folds lose least.
+
+    They are boosted for so many `rounds`, or until more bring nothing.
+    """
+    settings, most = _of_few(rows), _few_rounds(rows.sample, rows.k)
+    folds, done, best = [_Growing(rows, fold, settings) for fold in range(FOLDS)], 0, 0
+    while done < (rounds or most) and (rounds or best >= (1.0 - IDLE) * done):
+        done = rounds or min(done + STEP, most)
+        folds = list(parallel_map(partial(_Growing.done, rounds=done), folds))
+        best = int(np.argmin(np.sum([fold.losses for fold in folds], axis=0))) + 1
+    return folds, best
+
+
 def _present(sample: Sample, k: int) -> Codes:
     """Return the numbers of the classes that have as many rows as there are folds."""
-    return np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
+    return np.flatnonzero(np.bincount(sample.every[0].codes, minlength=k) >= FOLDS)
 
 
 Unseen = tuple[NDArray[np.bool_] | None, ...]
@@ -181,10 +271,13 @@ class _Rows(NamedTuple):
 
     `columns` are its columns in an order that only contents decide, `codes` numbers among the classes `present` often
     enough, −1 for others, `place` the folds, `order` the rows of these classes as contents order them, and `unseen` the
-    levels that are as if they had never been seen without each fold.
+    levels that are as if they had never been seen without each fold. `number` (n,) is that among the rows that judge,
+    −1 for others.
     """
 
     sample: Sample
+    number: Codes
+    folds: int
     columns: Codes
     codes: Codes
     weight: Array
@@ -200,20 +293,23 @@ class _Rows(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample, present: Codes, k: int) -> _Rows:
-        """Return the rows of a sample, of whose classes (k) some are `present` often enough."""
-        reading = sample.rows.forest
-        number = np.full(k, -1, dtype=np.int64)
-        number[present] = np.arange(len(present))
-        codes, columns = number[sample.codes], canonical_columns(reading)
-        order = np.lexsort((sample.codes, reading.contents))
-        place, order = dealt(sample, FOLDS), order[codes[order] >= 0]
-        unseen = _unseen(sample, place)
-        return cls(sample, columns, codes, sample.weight, place, order, present, unseen)
+        """Return all rows that trees learn from, of whose classes (k) some are `present` often enough."""
+        (every, among), (place, folds) = sample.every, _places(sample)
+        reading, number = every.rows.forest, np.full(len(every), -1)
+        number[among] = np.arange(len(among))
+        named = np.full(k, -1, dtype=np.int64)
+        named[present] = np.arange(len(present))
+        codes, columns = named[every.codes], canonical_columns(reading)
+        order = np.lexsort((every.codes, reading.contents))
+        order, unseen = order[codes[order] >= 0], _unseen(every, place, folds)
+        return cls(every, number, folds, columns, codes, every.weight, place, order, present, unseen)
 
-    def boosting(self, fold: int | None, inside: Codes, along: Codes, rate: float) -> Boosting:
-        """Return trees that are boosted on some of the rows without a fold, and score these and others."""
-        cells = self.sample.cells(None, self.unseen[FOLDS if fold is None else fold])[:, self.columns]
-        return Boosting(cells, self.codes, self.weight, self.k, inside, along, rate)
+    def boosting(self, fold: int | None, inside: Codes, along: Codes, settings: Sequence[TreeSettings]) -> Boosting:
+        """Return trees that are boosted on some of the rows without a fold, and score these and others: their mean."""
+        cells = self.sample.cells(None, self.unseen[self.folds if fold is None else fold])[:, self.columns]
+        keys = self.sample.rows.forest.contents
+        of = partial(Boosting, cells, self.codes, self.weight, self.k, inside, along, keys=keys)
+        return MeanBoosting([of(settings=own) for own in settings])
 
     def grown(self, boosting: Boosting, rounds: int) -> TreeScores:
         """Return the trees of some rounds, which ask the columns of the table."""
@@ -224,10 +320,14 @@ class _Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class _First:
-    """The rows as boosting takes them, and a look at trees of the first fold: few rounds of a high rate."""
+    """The rows as boosting takes them, and a look at trees of the first fold: few rounds of a high rate.
+
+    Trees are boosted by these `settings`, of many rows by those of the best of several looks.
+    """
 
     rows: _Rows
     look: _Growing
+    settings: Sequence[TreeSettings] = SETTINGS
 
     @classmethod
     def of(cls, sample: Sample, k: int) -> _First | None:
@@ -236,7 +336,9 @@ class _First:
         if len(present) < 2:
             return None
         rows = _Rows.of(sample, present, k)
-        look = _Growing(rows, 0, LOOK_RATE, LOOK_ROWS)
+        if sample.beside:
+            return cls(rows, *_looked(rows))
+        look = _Growing(rows, 0, LOOK_SETTINGS, LOOK_ROWS)
         look.grow(LOOK)
         return cls(rows, look)
 
@@ -247,8 +349,22 @@ class _First:
         """
         if self.look.gain(judge) < HOPE * asked:
             return None
-        fold = _Growing(self.rows, 0)
+        fold = _Growing(self.rows, 0, self.settings)
         return fold if fold.grow_on(judge, asked) else None
+
+
+def _looked(rows: _Rows) -> tuple[_Growing, Sequence[TreeSettings]]:
+    """Return the best look at trees of more and more leaves, until they are worse, and the settings it is of."""
+    best, chosen = None, SETTINGS
+    for settings in OF_MANY:
+        look = _Growing(rows, 0, [replace(settings, rate=LOOK_SETTINGS[0].rate)], MOST_LOOKED)
+        look.grow_well(LONG_LOOK)
+        if best is not None and min(look.losses) > (1.0 + WORSE) * min(best.losses):
+            break
+        if best is None or min(look.losses) < min(best.losses):
+            best, chosen = look, (settings,)
+    assert best is not None
+    return best, chosen
 
 
 def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeScores, list[TreeScores], int] | None:
@@ -261,8 +377,16 @@ def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeSco
     fold = first.fold(judge, asked)
     if fold is None:
         return None
+    if rows.folds == 1:
+        best = int(np.argmin(fold.losses)) + 1
+        without = whole = rows.grown(fold.boosting, best)
+        if (rows.place == 0).mean() > MUCH_OUT:
+            whole = rows.grown(_Growing(rows, None, first.settings).done(best).boosting, best)
+        return whole, [without], best
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(fold.losses)) + 1)))
-    *others, every = parallel_map(lambda left: _Growing(rows, left).done(rounds), [*range(1, FOLDS), None])
+    *others, every = parallel_map(
+        lambda left: _Growing(rows, left, first.settings).done(rounds), [*range(1, FOLDS), None]
+    )
     folds = [fold, *others]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
@@ -305,32 +429,39 @@ class Folds:
 class _Growing:
     """Trees boosted on all rows, or all folds but one, so far, and what the rows of that fold lose after each round.
 
-    They are boosted at a `rate` of learning, on so many rows at `most`.
+    They are boosted by each of these `settings`, on so many rows at `most`.
     """
 
-    def __init__(self, rows: _Rows, fold: int | None, rate: float = RATE, most: float = np.inf) -> None:
+    def __init__(
+        self, rows: _Rows, fold: int | None, settings: Sequence[TreeSettings] = SETTINGS, most: float = np.inf
+    ) -> None:
         self.rows, self.losses = rows, list[float]()
         rest = rows.order if fold is None else rows.order[rows.place[rows.order] != fold]
-        self.out = np.flatnonzero(rows.place == (FOLDS if fold is None else fold))
-        self._judges = self.out[rows.codes[self.out] >= 0]
-        self.boosting = rows.boosting(fold, rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, rate)
+        out = np.flatnonzero(rows.place == (rows.folds if fold is None else fold))
+        self._judges = out[rows.codes[out] >= 0]
+        self.boosting = rows.boosting(fold, rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, settings)
         self._least = np.zeros((len(self._judges), rows.k))  # the scores after the round that loses least
 
     def grow(self, rounds: int) -> None:
         """Boost up to so many rounds."""
+        if rounds <= self.boosting.rounds:
+            return
         own, weight = self.rows.codes[self._judges], self.rows.weight[self._judges]
-        while self.boosting.rounds < rounds:
-            self.boosting.grow()
-            scores = self.boosting.along
-            each = -log_softmax(scores)[np.arange(len(own)), own]
-            self.losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
-            self._least = scores if self.losses[-1] == min(self.losses) else self._least
+        scores = self.boosting.grow(rounds - self.boosting.rounds)
+        each = -log_softmax(scores.reshape(-1, self.rows.k)).reshape(scores.shape)[:, np.arange(len(own)), own]
+        losses = (each @ weight / max(float(weight.sum()), 1e-300)).tolist()
+        if min(losses) < min(self.losses, default=np.inf):
+            self._least = scores[int(np.argmin(losses))]
+        self.losses += losses
 
     def grow_on(self, judge: HoldoutScorer, asked: float) -> bool:
         """Boost until more rounds bring nothing.
 
         Return whether they take away as much as is `asked` of what the best member of a `judge` of all rows loses.
         """
+        if len(self.rows.number) > len(judge.codes):
+            self.grow_well()
+            return self.gain(judge) >= asked
         for rounds in ROUNDS:
             self.grow(rounds)
             if self.gain(judge) < asked:
@@ -339,9 +470,18 @@ class _Growing:
                 break
         return True
 
+    def grow_well(self, most: int = MOST_ROUNDS) -> None:
+        """Boost until many rounds have brought nothing, `most` at most."""
+        while self.boosting.rounds < most:
+            self.grow(self.boosting.rounds + 1)
+            best = int(np.argmin(self.losses)) + 1
+            if self.boosting.rounds - best > max(WAIT, PATIENCE * best):
+                break
+
     def gain(self, judge: HoldoutScorer) -> float:
         """Return which share of what the best member of a `judge` of all rows loses the best round takes away."""
-        return _gain(judge[self._judges], self.rows, self._least)
+        number = self.rows.number[self._judges]
+        return _gain(judge[number[number >= 0]], self.rows, self._least[number >= 0])
 
     def done(self, rounds: int) -> Self:
         """Return these trees, after so many rounds at least."""
@@ -362,86 +502,3 @@ def _gain(judge: HoldoutScorer, rows: _Rows, scores: Array) -> float:
     )
     alone = beside.loss(np.zeros_like(prior))
     return (alone - beside.temperature(scores - prior)[0]) / max(alone, LEAST_LOSS)
-
-
-def written_trees(scores: TreeScores, sizes: tuple[int, ...], *, cover: bool) -> Fields:
-    """Return the trees of `forest.boosting`, of columns with so many cells, as arrays; ValueError for other trees.
-
-    The children of a node follow each other, so that of inner nodes stand what they ask and how far the first is away.
-    Of two classes a leaf adds to one what it takes from the other; of more each has a tree of its own in turn. Leaves
-    of the first tree hold the scores that all begin with. The `cover` is for who explains by the trees.
-    """
-    trees, values, p = scores.trees, scores.values, scores.values.shape[1]
-    inner, first = np.flatnonzero(trees.column >= 0), int((trees.leaf_tree == 0).sum())
-    added = values[np.arange(first, len(values)), _owner(trees, p)[first:]]
-    told: Fields = {"begin": values[:first], "added": added} | ({"cover": scores.cover} if cover else {})
-    if not (
-        np.array_equal(trees.right[inner], trees.left[inner] + 1)
-        and np.array_equal(_values(trees, values[:first], added), values)
-    ):
-        raise ValueError("trees that were not boosted")
-    last = np.asarray(sizes, dtype=np.int64)[trees.column[inner]] - 1
-    return told | {
-        "column": _small(trees.column + 1),
-        "threshold": _small(np.minimum(trees.threshold[inner], last) + 1),
-        "away": _small(trees.left[inner] - inner),
-        "missing": np.packbits(trees.missing_right[inner]),
-    }
-
-
-def read_trees(fields: Mapping[str, Stored], p: int, sizes: tuple[int, ...]) -> TreeScores:
-    """Return what was written of trees for `p` classes; ValueError if it cannot be that."""
-    column = _whole(fields["column"]) - 1
-    inner, m = np.flatnonzero(column >= 0), len(column)
-    threshold, away = (_whole(fields[name], len(inner)) for name in ("threshold", "away"))
-    if fields["missing"].dtype != np.uint8 or fields["missing"].shape != (-(-len(inner) // 8),):
-        raise ValueError("where missing cells go")
-    left, asked, gone = np.full(m, -1), np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.bool_)
-    left[inner], asked[inner] = inner + away, threshold - 1
-    gone[inner] = np.unpackbits(fields["missing"], count=len(inner)).astype(np.bool_)
-    right = np.where(left < 0, -1, left + 1)
-    if right.max(initial=-1) >= m:
-        raise ValueError("trees")
-    above = np.ones(m, dtype=np.bool_)
-    above[left[inner]] = above[right[inner]] = False
-    roots = np.flatnonzero(above)
-    parts = {"column": column, "threshold": asked, "left": left, "right": right, "roots": roots}
-    trees = Trees.from_arrays({**parts, "missing_right": gone}, {"share": 0.0}, sizes)
-    beyond = np.flatnonzero(np.append(sizes, 0)[column] - 1 == asked)
-    asked[beyond[column[beyond] >= 0]] = BEYOND
-    first, leaves = int((trees.leaf_tree == 0).sum()), m - len(inner)
-    begin, added = floats(fields["begin"], first, p), floats(fields["added"], leaves - first)
-    cover = amounts(fields["cover"], leaves) if "cover" in fields else np.ones(leaves)
-    if not (len(roots) and (np.abs(begin) < MOST).all() and (np.abs(added) < MOST).all() and (cover > 0).all()):
-        raise ValueError("what leaves add")
-    trees = replace(trees, threshold=asked)
-    return TreeScores(trees, _values(trees, begin, added), np.zeros(p), False, cover)
-
-
-def _values(trees: Trees, begin: Array, added: Array) -> Array:
-    """Return what leaves add to each class (L, p)."""
-    first, p = begin.shape
-    values = np.zeros((first + len(added), p))
-    values[:first] = begin
-    values[np.arange(first, len(values)), _owner(trees, p)[first:]] = added
-    if p == 2:
-        values[first:, 0] = -added
-    return values
-
-
-def _owner(trees: Trees, p: int) -> Codes:
-    """Return the class (L,) that each leaf adds to."""
-    return np.ones(len(trees.leaf_tree), dtype=np.int64) if p == 2 else trees.leaf_tree % p
-
-
-def _small(values: Codes) -> Stored:
-    """Return whole numbers from 0 on in as few bytes as they take."""
-    return values.astype(np.uint8 if values.max(initial=0) < SMALL else np.int32)
-
-
-def _whole(values: Stored, *shape: int) -> Codes:
-    """Return whole numbers of a file, from 0 on."""
-    right = values.dtype in (np.uint8, np.int32) and values.ndim == 1 and (not shape or values.shape == shape)
-    if not right or values.min(initial=0) < 0:
-        raise ValueError("whole numbers of trees")
-    return values.astype(np.int64)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ..._arrays import Array, Codes, NDArray, np
+from ...errors import DataError
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
 from ..columns import BinnedRows, FrozenColumns
@@ -122,9 +123,10 @@ class ForestMember(TreeMember):
 
     @classmethod
     def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
-        """Yield every strength; none where the rows were too few for trees."""
+        """Yield every strength; none where the rows, or those without a fold of groups, were too few for trees."""
         part, frozen = known.part(LeafWeights), known.columns.forest
-        if frozen is None or not part.counts:
+        without = [] if sample.folds is None else [rest.columns.forest for rest, _ in sample.folds.known]
+        if frozen is None or not part.counts or None in without:
             return
         each = [cls(frozen, part.counts[0], known.weight, strength) for strength in STRENGTHS]
         for member, scores in zip(each, each[0].left_out_at(sample, STRENGTHS), strict=True):
@@ -134,7 +136,7 @@ class ForestMember(TreeMember):
     def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> ForestMember:
         part, frozen = known.part(LeafWeights), known.columns.forest
         if frozen is None or not part.counts:
-            raise ValueError("a forest of a model without any")
+            raise DataError("a fold of them has too few rows to grow trees")
         return cls(frozen, part.counts[0], known.weight, setting["strength"])
 
     @property

@@ -74,8 +74,8 @@ class LevelMember(Additive):
 
     @classmethod
     def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
-        """Yield every strength; none without categories."""
-        if not known.categories:
+        """Yield every strength; none without categories, of which columns of texts are none."""
+        if len(known.categories) == known.columns.texts:
             return
         model = LevelShares(known.categories)
         columns = model.left_out(sample.rows.levels, sample.codes, sample.removed, STRENGTHS)

@@ -21,6 +21,7 @@ from .counts import (
 from .family import Block as Block, Family as Family, Settings as Settings, as_family as as_family, lacking as lacking
 from .gaussian import GaussianFamily as GaussianFamily
 from .laplace import LaplaceFamily as LaplaceFamily
+from .text import TextFamily as TextFamily, text_positions as text_positions
 
 FAMILIES: dict[str, Family] = {
     "gaussian": GaussianFamily(),
@@ -29,4 +30,6 @@ FAMILIES: dict[str, Family] = {
     "bernoulli": BernoulliFamily(),
     "categorical": CategoricalFamily(),
     "multinomial": MultinomialFamily(),
+    "text": TextFamily(),
+    "text_bernoulli": TextFamily("text_bernoulli", occurs=True),
 }

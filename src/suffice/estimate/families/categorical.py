@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
-from ...densities import Categorical, Limit
+from ...densities import Categorical, Draw, Limit
 from ...errors import NegativeError
 from ...notes import Note
 from ...schema import Level, Name
 from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
-from ..priors import estimate_categorical, level_shares
+from ..priors import draw_gamma, estimate_categorical, level_shares, posterior_counts
 from ._removal import SLACK, LimitFamily, refuse, row_weights, without
 from .family import Settings
 
@@ -53,6 +53,26 @@ class CategoricalFamily(LimitFamily):
 
     def estimate(self, stats: CategoricalStats, settings: Settings) -> tuple[Categorical, list[Note]]:
         return estimate_categorical(stats, settings.smoothing, settings.columns), []
+
+    def posterior(self, stats: CategoricalStats, settings: Settings) -> Draw:
+        """Return what draws p(level | class) by class and column from their Dirichlet posterior."""
+        density = self.estimate(stats, settings)[0]
+        every = []
+        for counts, added in zip(stats.counts, density.pseudo, strict=True):
+            spare = added[-1] or added[0]  # with a uniform base, that of a level never seen stands beside the others
+            known = np.append(counts, np.zeros((len(counts), 1)), axis=1)
+            every.append(posterior_counts(known, np.append(added[:-1], spare)))
+
+        def draw(rng: np.random.RandomState) -> Categorical:
+            log_p = []
+            for counts, added in zip(every, density.pseudo, strict=True):
+                gamma = draw_gamma(counts, rng)
+                whole = gamma.sum(axis=1, keepdims=True)
+                known = whole if added[-1] > 0 else whole - gamma[:, -1:]
+                log_p.append(np.log(gamma / np.append(np.broadcast_to(known, gamma[:, :-1].shape), whole, axis=1)))
+            return replace(density, log_p=tuple(log_p), limit_log_p=tuple(log_p), _tables={})
+
+        return draw
 
     def leave_one_out_limit(
         self, rows: tuple[Codes, ...], stats: CategoricalStats, codes: Codes, weight: Array | None, settings: Settings

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, NDArray, gammaln, np, row_chunks, rows_within
-from ...densities import Bernoulli, Limit, Multinomial, Poisson
+from ...densities import Bernoulli, Draw, Limit, Multinomial, Poisson
 from ...errors import DataError, NegativeError, NotLearnedError, SchemaError, either
 from ...notes import Note
 from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import SparseTable, Table
-from ..priors import check_smoothing, pseudo_counts
+from ..priors import check_smoothing, draw_gamma, posterior_counts, pseudo_counts
 from ._removal import Counts, Entries, SumFamily, check_counts, entries, row_weights, weight_groups, without
 from .family import Settings
 
@@ -126,9 +126,23 @@ class BernoulliFamily(SumFamily):
         pooled = (ones.sum(axis=0) + 0.5) / (seen.sum(axis=0) + 1.0)
         alpha, one = pseudo_counts(settings.smoothing, settings.columns, pooled)
         _, zero = pseudo_counts(settings.smoothing, settings.columns, 1.0 - pooled)
-        p, limit_p = _share(ones, seen, alpha, one, one + zero)
-        q, limit_q = _share(without(seen, ones), seen, alpha, zero, one + zero)
+        p, limit_p = share_of_two(ones, seen, alpha, one, one + zero)
+        q, limit_q = share_of_two(without(seen, ones), seen, alpha, zero, one + zero)
         return Bernoulli(p, q, limit_p, limit_q, np.stack([alpha * one, alpha * zero])), []
+
+    def posterior(self, stats: SumStats, settings: Settings) -> Draw:
+        """Return what draws p(1 | class) by column from its Beta posterior."""
+        pseudo = self.estimate(stats, settings)[0].pseudo
+        assert pseudo is not None
+        ones = np.clip(stats.total, 0.0, stats.weight)
+        counts = posterior_counts(np.stack([ones, without(stats.weight, ones)], axis=1), pseudo)
+
+        def draw(rng: np.random.RandomState) -> Bernoulli:
+            gamma = draw_gamma(counts, rng)
+            p, q = np.moveaxis(gamma / gamma.sum(axis=1, keepdims=True), 1, 0)
+            return Bernoulli(p, q, p, q)
+
+        return draw
 
     def leave_one_out_limit(
         self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
@@ -144,8 +158,8 @@ class BernoulliFamily(SumFamily):
         zeros = without(stats.weight, ones)
         for w, index in weight_groups(codes, weight):
             seen = without(stats.weight, w)
-            p, limit_p = _share(without(ones, w), seen, settings.alpha)
-            q, limit_q = _share(without(zeros, w), seen, settings.alpha)
+            p, limit_p = share_of_two(without(ones, w), seen, settings.alpha)
+            q, limit_q = share_of_two(without(zeros, w), seen, settings.alpha)
             for c in np.unique(codes[index]):
                 mine, one = index[codes[index] == c], slice(c, c + 1)
                 own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
@@ -153,7 +167,7 @@ class BernoulliFamily(SumFamily):
         return order, score
 
 
-def _share(
+def share_of_two(
     count: Array, seen: Array, alpha: Array | float, own: Array | float = 1.0, both: Array | float = 2.0
 ) -> tuple[Array, Array]:
     """Return (count + α own) / (n + α both), and the same with each 0 replaced by the coefficient of α as α → 0."""
@@ -185,6 +199,20 @@ class PoissonFamily(SumFamily):
         alpha, _ = pseudo_counts(settings.smoothing, settings.columns, overall)
         rate, limit = _rate(stats.total, stats.weight, overall, alpha)
         return Poisson(rate, limit, np.stack([alpha * overall, alpha])), []
+
+    def posterior(self, stats: SumStats, settings: Settings) -> Draw:
+        """Return what draws rates from their Gamma posterior; a class without a cell has at least one at the mean."""
+        pseudo = self.estimate(stats, settings)[0].pseudo
+        assert pseudo is not None
+        counts, rows = posterior_counts(stats.total, pseudo[0]), stats.weight + pseudo[1]
+        overall = _overall(stats.total.sum(axis=0), stats.weight.sum(axis=0))
+        counts, rows = np.where(rows > 0, counts, overall), np.where(rows > 0, rows, 1.0)
+
+        def draw(rng: np.random.RandomState) -> Poisson:
+            rate = draw_gamma(counts, rng) / rows
+            return Poisson(rate, rate)
+
+        return draw
 
     def leave_one_out_limit(
         self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
@@ -317,6 +345,19 @@ class MultinomialFamily(SumFamily):
         seen = stats.weight.max(axis=1)
         return Multinomial(p, limit, added, size=stats.total.sum(axis=1) / np.where(seen > 0, seen, 1.0)), []
 
+    def posterior(self, stats: SumStats, settings: Settings) -> Draw:
+        """Return what draws shares from their Dirichlet posterior."""
+        pseudo = self.estimate(stats, settings)[0].pseudo
+        assert pseudo is not None
+        counts = posterior_counts(stats.total, pseudo)
+
+        def draw(rng: np.random.RandomState) -> Multinomial:
+            gamma = draw_gamma(counts, rng)
+            p = gamma / gamma.sum(axis=1, keepdims=True)
+            return Multinomial(p, p)
+
+        return draw
+
     def leave_one_out_limit(
         self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
     ) -> Limit:
@@ -335,7 +376,7 @@ class MultinomialFamily(SumFamily):
             code, weighs = codes[own.part], w[own.part]
             rest = without(totals[code], weighs * own.sums(own.amount))[own.row]
             known = without(stats.total[code[own.row], own.column], weighs[own.row] * own.amount)
-            p, limit = _share_of_all(known, rest, settings.alpha, d)
+            p, limit = share_of_all(known, rest, settings.alpha, d)
             place = np.arange(own.part.start, own.part.stop), code
             order[place] = own.sums(np.where(p > 0, 0.0, own.amount))
             score[place] = own.sums(own.amount * np.log(limit))
@@ -354,9 +395,9 @@ def _own_scores(rows: Array, counts: Array, totals: Array, codes: Codes, w: Arra
     return score
 
 
-def _share_of_all(count: Array, total: Array, alpha: float, d: int) -> tuple[Array, Array]:
+def share_of_all(count: Array, total: Array, alpha: float, d: Array | float) -> tuple[Array, Array]:
     """Return (count + α) / (total + α d), and the same with each 0 replaced by the coefficient of α as α → 0."""
     informed = total + alpha > 0
-    p = np.where(informed, count + alpha, 1.0) / np.where(informed, total + alpha * d, float(d))
+    p = np.where(informed, count + alpha, 1.0) / np.where(informed, total + alpha * d, d)
     least = np.finfo(np.float64).tiny  # so that the share of a total stays finite
-    return p, np.where(p > 0, p, 1.0 / np.where(total > 0, np.maximum(total, least), float(d)))
+    return p, np.where(p > 0, p, 1.0 / np.where(total > 0, np.maximum(total, least), d))

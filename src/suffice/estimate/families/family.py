@@ -13,7 +13,7 @@ from typing import Any
 
 from ..._arrays import Array, Codes, NDArray, np
 from ..._foreign import Foreign, given
-from ...densities import Density, Limit, as_density
+from ...densities import Density, Draw, Limit, as_density
 from ...notes import Note
 from ...schema import Level, Name
 from ...stats import Statistic, as_statistic
@@ -38,6 +38,7 @@ class Settings:
     kept: WholeRows | None = field(default=None, compare=False)  # the rows that Ledoit-Wolf shrinkage is computed from
     leaves_tiny: bool = False  # whether columns of numbers whose squares vanish are left out, not refused
     members: str = "all"  # or "generative": of an automatic classifier, those alone that are densities
+    covering: bool = False  # whether intervals of distances cover as stated under posteriors without a `prior`
 
     def told(self) -> tuple[object, ...]:
         """Return what users gave, as values that can be written down."""
@@ -87,6 +88,13 @@ class Family(ABC):
     @abstractmethod
     def estimate(self, stats: Any, settings: Settings) -> tuple[Density, list[Note]]:
         """Return a density, and a note of every repair."""
+
+    def posterior(self, stats: Any, settings: Settings) -> Draw | None:
+        """Return what draws densities from the posterior of their parameters; None where there is no closed form.
+
+        Under the prior or smoothing of the settings, or the reference prior where these are those of likelihood alone.
+        """
+        return None
 
     # --- what it reads -----------------------------------------------------------------------------------------------
 
@@ -207,6 +215,9 @@ class ForeignFamily(Foreign, Family):
     def estimate(self, stats: Statistic, settings: Settings) -> tuple[Density, list[Note]]:
         density, notes = self.given.estimate(given(stats), settings)
         return as_density(density), notes
+
+    def posterior(self, stats: Statistic, settings: Settings) -> Draw | None:
+        return self.asked("posterior", Family.posterior, stats, settings)  # type: ignore[no-any-return]
 
     @property
     def support(self) -> str | None:

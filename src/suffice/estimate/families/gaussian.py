@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
-from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
+from ...densities import Covariance, Diagonal, Draw, Full, Gaussian, LowRank, MultivariateT
+from ...em.augment import augmented, can_augment
 from ...em.cell_passes import complete_rows, fill
-from ...em.cells import weak_prior
+from ...em.cells import complete, weak_prior
+from ...errors import SingularCovarianceError
 from ...notes import Note
 from ...stats import (
     CompletedStats,
@@ -23,7 +26,8 @@ from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ...table.devices import DeviceTable
 from ..likelihood import GaussianEstimate
-from ..predictive import BayesEstimate, Predictive
+from ..predictive import BayesEstimate, Predictive, draw, fewer_degrees
+from ..priors import NormalInverseWishart
 from ..shrinkage import Shrinkage
 from .family import Family, Settings
 
@@ -76,22 +80,46 @@ class GaussianFamily(Family):
 
     def estimate(self, stats: Kept | CompletedStats, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
         if settings.prior is not None:
-            posterior = BayesEstimate(
-                stats,
-                self.structure,
-                self.shared,
-                "unbiased",
-                Shrinkage(None),
-                settings.classes,
-                settings.columns,
-                prior=settings.prior.settled(),
-            )
+            posterior = self._under(settings.prior, stats, settings)
             return posterior.predictive(), posterior.notes
         job = GaussianEstimate(
             stats, self.structure, self.shared, settings.divisor, settings.shrinkage, settings.classes, settings.columns
         )
         job.leaves_tiny, job.kept = settings.leaves_tiny, settings.kept
         return job.run(), job.notes
+
+    def _under(self, prior: NormalInverseWishart, stats: Kept | CompletedStats, settings: Settings) -> BayesEstimate:
+        told = "unbiased", Shrinkage(None), settings.classes, settings.columns
+        return BayesEstimate(stats, self.structure, self.shared, *told, prior=prior.settled())
+
+    def posterior(self, stats: Kept | CompletedStats, settings: Settings) -> Draw | None:
+        """Return what draws means and covariances, without a prior under Jeffreys' |Σ|^(−(d + 1) / 2).
+
+        None where covariances are shrunk, or that prior leaves them singular. `settings.covering` asks for 1 / |Σ|:
+        given the rows, aᵀ Σ⁻¹ a / aᵀ S⁻¹ a then follows the χ² of n − d degrees of freedom that it follows over rows
+        given Σ.
+        """
+        done = PatternStats(complete(stats), {}) if isinstance(stats, PatternStats) else stats
+        found = self._posterior_of_complete(done, settings)
+        if found is None or not isinstance(stats, PatternStats) or not can_augment(stats):
+            return found
+        return augmented(stats, done.complete, lambda own: self._posterior_of_complete(PatternStats(own, {}), settings))
+
+    def _posterior_of_complete(self, stats: Kept | CompletedStats, settings: Settings) -> Draw | None:
+        prior = settings.prior or NormalInverseWishart("jeffreys")
+        if settings.prior is None and settings.shrinkage.setting is not None:
+            return None
+        try:
+            density = self._under(prior, stats, settings).predictive()
+        except SingularCovarianceError:
+            return None
+        if isinstance(density, MultivariateT) and isinstance(density.scale, LowRank):
+            return None
+        one = self.shared or prior.strength == np.inf
+        covering = settings.covering and settings.prior is None and self.structure is Full
+        if covering and isinstance(density, MultivariateT):
+            density = fewer_degrees(density, len(density.used) - 1)
+        return partial(draw, density, stats.column_weight(), prior, one)
 
     def misses(self, rows: Array) -> bool:
         return self.fills and bool(np.isnan(rows).any())

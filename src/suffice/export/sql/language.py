@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from ..._arrays import Array, Codes, np
-from ...errors import ExportError, SettingError, setting
+from ...errors import ExportError, SettingError, pip_install, setting
 from ...schema import Level
 
 try:
     import sqlglot
     from sqlglot import exp
 except ImportError as error:
-    raise ImportError("SQL needs sqlglot, which is not installed. Next: pip install 'suffice[sql]'") from error
+    raise ImportError(f"SQL needs sqlglot, which is not installed. Next: {pip_install('sql')}") from error
 
 Function = Callable[..., exp.Expression]  # a class of sqlglot
 FENCED = {"postgres", "sqlite"}  # where a stage is substituted into the next one unless it is said to be materialized

@@ -8,7 +8,7 @@ from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 
 from ..._arrays import Array, np
-from ...errors import ExportError, either, quoted
+from ...errors import ExportError, either, pip_install, quoted
 from ...schema import Level
 from ...table import Table as Rows
 from ..lower import differences
@@ -391,7 +391,7 @@ def _run(program: Program, table: Rows, order: Sequence[int], exact: bool) -> tu
         import duckdb
     except ImportError as error:
         raise ExportError(
-            "Checking the query needs DuckDB, which is not installed. Next: pip install 'suffice[sql]', or leave "
+            f"Checking the query needs DuckDB, which is not installed. Next: {pip_install('sql')}, or leave "
             f"{either('the check out (check=False)', 'out --check')}."
         ) from error
     columns = tuple(replace(own, name=j, blank_is_level=False) for j, own in enumerate(program.columns))

@@ -13,8 +13,8 @@ from ...plots._view import View
 from ...schema import Schema
 from ...table import read_table
 from ..facts import costs
-from .alerts import AlertKind, collect_alerts
-from .columns import MOST_BY_CLASS, Palette, brief, describe_column, nats, number
+from .alerts import AlertKind, collect_alerts, is_identifier
+from .columns import MOST_BY_CLASS, Palette, brief, describe_column, nats, value_text
 from .table import ProfiledColumn, ProfiledTable, equal_columns, equal_rows, given_table, learned_table
 
 __all__ = ["collect_profile", "nats", "profile_table", "profile_view"]
@@ -97,7 +97,7 @@ def profile_table(X: object, y: object = None, name: str = "the table") -> dict[
 def _profile(table: ProfiledTable, of: str, left_out: int, worth: Sequence[float] | None) -> dict[str, Any]:
     """Return the profile of a table, `worth` what each of its columns is worth to a model in nats, if that is known."""
     palette = Palette.of(table)
-    repeated, same = equal_rows(table), equal_columns(table)
+    repeated, same = equal_rows(table, is_identifier), equal_columns(table)
     alerts = collect_alerts(table, repeated, same)
     by_class = len(table.columns) <= MOST_BY_CLASS
     columns = [describe_column(column, table, palette, by_class) for column in table.columns]
@@ -151,7 +151,11 @@ def _texts(column: ProfiledColumn, chosen: Codes) -> list[str | None]:
         return [None] * len(chosen)
     levels = column.facts.levels
     return [
-        None if np.isnan(cell) else number(float(cell)) if levels is None else brief(levels[int(cell)], 40)
+        None
+        if np.isnan(cell)
+        else value_text(column, float(cell), 0.0)
+        if levels is None
+        else brief(levels[int(cell)], 40)
         for cell in column.cells[chosen]
     ]
 

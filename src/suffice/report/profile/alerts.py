@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-from ..._arrays import Array, Codes, np
-from ...errors import either, shown
+from ..._arrays import Array, Codes, gammaincc, np
+from ...errors import either
 from ...schema import Kind
-from ...stats.dependent_rows import Cells, name_subjects
+from ...stats.dependent_rows import ALL_DIFFER, FEWEST_ROWS, Cells, name_rows, name_subjects
+from ...table import are_sentences
 from ...vocabulary import alike as groups_alike
-from .columns import are_dates, are_sentences, brief, number, share
+from .columns import are_dates, brief, is_text, number, share, value_text
 from .table import ProfiledColumn, ProfiledTable, row_keys
 
 NAMED = 6  # columns of one alert
@@ -20,11 +21,9 @@ FEW_ROWS = 10  # of a class
 IMBALANCE = 0.9  # share of the commonest class
 MANY_LEVELS = 50
 ROWS_PER_LEVEL = 5.0
-EVERY = 20  # rows from which on "each has its own value" says something
-ALL_DIFFER = 0.99
-SURPRISING = 7.0  # repeats expected of numbers drawn from their range, from which on it is telling that there are none
 LEAK = 0.97  # recall, averaged over classes, of one column by itself
-LEAST_APART = 0.5  # between the shares of missing cells of two classes
+LEAST_APART = 0.1  # between the shares of missing cells of two classes
+CHANCE = 0.01  # of tables where nothing that is missing goes with the class
 ROOM = 2.0  # powers of ten by which there must be more possible rows than rows, for equal ones to mean something
 SIGNS = frozenset({-1, -9, -99, -999, -9999, -99999, 9, 99, 999, 9999, 99999, 999999})
 AS_NUMBERS = 0.9
@@ -64,7 +63,7 @@ def collect_alerts(
 ) -> list[Alert]:
     """Return what to look at, what weighs most first: `kind`, `text`, and `columns` by their numbers in the table."""
     found = [*_of_classes(table), *_of_columns(table), *_of_pairs(table, same), *_of_subjects(table)]
-    if rows is not None and _is_telling(table):
+    if rows is not None and _is_telling(table.without(is_identifier)):
         found += _of_rows(table, rows)
     order = list(AlertKind)
     return sorted(found, key=lambda alert: order.index(alert["kind"]))
@@ -84,7 +83,7 @@ def _of_classes(table: ProfiledTable) -> Iterator[Alert]:
         yield _alert(AlertKind.FEW_ROWS, f"{few} What is said of so few is uncertain.")
     alike = groups_alike(table.classes)
     if alike:
-        names = _listed([" and ".join(shown(label, 30) for label in own) for own in alike])
+        names = _listed([" and ".join(_quoted(label) for label in own) for own in alike])
         yield _alert(AlertKind.ALIKE, f"Classes that differ only by case or spaces: {names}. Are they the same?")
     total = float(weight.sum())
     if table.k > 1 and total > 0 and weight.max() >= IMBALANCE * total:
@@ -98,12 +97,13 @@ def _of_classes(table: ProfiledTable) -> Iterator[Alert]:
 
 
 def _of_rows(table: ProfiledTable, rows: dict[str, Any]) -> Iterator[Alert]:
+    but = f", but for {_listed([*map(brief, rows['but'])])}," if rows["but"] else ""
     among, same = "" if table.is_whole else " of those kept", ", class included" if table.k else ""
     if rows["contradicting"]:
-        text = f"{rows['contradicting']:,} rows{among} equal another one in all columns but have another class"
+        text = f"{rows['contradicting']:,} rows{among} equal another one in all columns{but} but have another class"
         yield _alert(AlertKind.CONTRADICTION, f"{text}: no model can name both right.")
     if rows["repeated"]:
-        text = f"{rows['repeated']:,} rows{among} repeat another one{same} (one occurs {rows['most']:,} times)."
+        text = f"{rows['repeated']:,} rows{among} repeat another one{same}{but} (one occurs {rows['most']:,} times)."
         yield _alert(AlertKind.REPEATED, f"{text} Copied rows make a model surer than it should be.")
 
 
@@ -136,8 +136,8 @@ WORDS = {
     "rows; leave it out.",
     AlertKind.MANY_LEVELS: "Many levels with few rows each: {}.",
     AlertKind.ALIKE: "Levels that differ only by case or spaces: {}.",
-    AlertKind.DATES: "Dates that are read as categories: {}. As numbers of days, or year and month, they would tell "
-    "more.",
+    AlertKind.DATES: "Dates that are read as categories: {}. Written as 2026-04-03, or as dates of a data frame, they "
+    "would tell more.",
     AlertKind.NUMBERS_AS_TEXT: "Numbers that are read as categories: {}.",
     AlertKind.PLACEHOLDER: "A number far from all others that may stand for a missing cell: {}.",
 }
@@ -179,7 +179,7 @@ def _of_column(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[A
         yield AlertKind.CONSTANT, only
         return
     yield from _missing_by_class(column, table)
-    identifier = _is_identifier(column)
+    identifier = is_identifier(column)
     if identifier:
         yield AlertKind.IDENTIFIER, ""
     recall = None if identifier else recall_alone(column, table)
@@ -200,46 +200,49 @@ def _only_value(column: ProfiledColumn) -> str | None:
         pooled = moments.pooled()
         mean = float(pooled.mean[0, 0])
         varies = pooled.scatter[0, 0] > 1e-18 * pooled.weight[0, 0] * max(mean * mean, 1e-300)
-        return None if varies else number(mean)
+        return None if varies else value_text(column, mean, 0.0)
     seen = column.cells[column.present] if column.has_cells else np.zeros(0)
-    return number(float(seen[0])) if len(seen) and (seen == seen[0]).all() else None
+    return value_text(column, float(seen[0]), 0.0) if len(seen) and (seen == seen[0]).all() else None
 
 
 def _missing_by_class(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[AlertKind, str]]:
     facts, k = column.facts, table.k
     total = (facts.seen + facts.missing)[:k]
     judged = np.flatnonzero(total >= FEW_ROWS) if not np.isnan(total).any() else np.zeros(0, dtype=np.int64)
-    if len(judged) < 2:
-        return
     own = facts.missing[judged] / total[judged]
+    if len(judged) < 2 or not own.max() > 0.0 or not own.min() < 1.0:
+        return
     low, high = int(own.argmin()), int(own.argmax())
-    if own[high] - own[low] >= LEAST_APART:
+    rows = table.class_rows()[judged]
+    alike = float(rows @ own / rows.sum())
+    chi_square = float(rows @ (own - alike) ** 2) / (alike * (1.0 - alike))
+    by_chance = float(gammaincc(0.5 * (len(judged) - 1), 0.5 * chi_square))  # Pearson's
+    if own[high] - own[low] >= LEAST_APART and by_chance < CHANCE / len(table.columns):
         most, least = (brief(table.classes[int(judged[i])], 30) for i in (high, low))
         yield AlertKind.MISSING_BY_CLASS, f"{share(own[high])} of {most!r}, {share(own[low])} of {least!r}"
 
 
-def _is_identifier(column: ProfiledColumn) -> bool:
+def is_identifier(column: ProfiledColumn) -> bool:
     """Return whether every row has a value of its own, where that is no matter of course: in text and whole numbers."""
     weight = column.level_weight
     if weight is not None:
         total = float(weight.sum())
-        own_value = total >= EVERY and int((weight > 0).sum()) >= ALL_DIFFER * total
+        own_value = total >= FEWEST_ROWS and int((weight > 0).sum()) >= ALL_DIFFER * total
         return own_value and column.kind.is_label and not are_dates(column.levels) and not are_sentences(column.levels)
     seen = column.cells[column.present] if column.has_cells else np.zeros(0)
-    if len(seen) < EVERY or not (seen == np.rint(seen)).all():
+    if column.kind is Kind.DATE:
         return False
-    again = len(seen) - len(np.unique(seen))
-    by_chance = len(seen) ** 2 / (2.0 * max(float(np.ptp(seen)), 1.0))  # how many numbers drawn from the range repeat
-    if by_chance >= SURPRISING:
-        return again <= 0.1 * by_chance and again <= (1.0 - ALL_DIFFER) * len(seen)
+    if name_rows(Cells(seen, False)):
+        return True
+    if len(seen) < FEWEST_ROWS or not (seen == np.rint(seen)).all() or len(np.unique(seen)) < len(seen):
+        return False
     size = np.abs(seen)  # long whole numbers that are all as long, as those of accounts are
-    as_long = size.min() >= 1e7 and np.floor(np.log10(size.min())) == np.floor(np.log10(size.max()))
-    return again == 0 and bool(as_long)
+    return bool(size.min() >= 1e7 and np.floor(np.log10(size.min())) == np.floor(np.log10(size.max())))
 
 
 def _of_levels(column: ProfiledColumn, identifier: bool) -> Iterator[tuple[AlertKind, str]]:
     weight = column.level_weight
-    if weight is None or not column.kind.is_label:
+    if weight is None or not column.kind.is_label or is_text(column):
         return
     used = [str(column.levels[i]) for i in np.flatnonzero(weight > 0).tolist()]
     if are_dates(used):
@@ -247,12 +250,16 @@ def _of_levels(column: ProfiledColumn, identifier: bool) -> Iterator[tuple[Alert
         return
     alike = groups_alike(used)
     if alike:
-        yield AlertKind.ALIKE, " and ".join(shown(level, 30) for level in alike[0])
+        yield AlertKind.ALIKE, " and ".join(_quoted(level) for level in alike[0])
     odd = [level for level in used if not _is_number(level)]
     if len(used) > 2 and len(used) - len(odd) >= AS_NUMBERS * len(used):
         yield AlertKind.NUMBERS_AS_TEXT, f"but for {_listed([repr(brief(level, 20)) for level in odd])}" if odd else ""
     elif not identifier and len(used) > MANY_LEVELS and weight.sum() < ROWS_PER_LEVEL * len(used):
         yield AlertKind.MANY_LEVELS, f"{len(used):,} levels"
+
+
+def _quoted(level: object) -> str:
+    return f"'{brief(level, 30)}'"
 
 
 def _is_number(text: str) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from ..._arrays import Array, Codes, np
+from ...errors import spaced
 from ...plots import _style as style
 from ...schema import Kind, Level
+from ...table import are_sentences, are_texts
+from ...table.dates import about, length_in_words
 from .table import ProfiledColumn, ProfiledTable
 
 BARS = 20
@@ -75,6 +79,8 @@ def _kind(column: ProfiledColumn) -> str:
         return "empty"
     if column.kind is Kind.BOOLEAN:
         return "yes or no"
+    if column.kind is Kind.DATE:
+        return "date"
     if column.kind.is_label:
         if are_dates(column.levels):
             return "date"
@@ -93,6 +99,14 @@ def are_dates(levels: Sequence[Level]) -> bool:
     return len(texts) > 1 and sum(DATE.fullmatch(text) is not None for text in texts) >= 0.95 * len(texts)
 
 
+def is_text(column: ProfiledColumn) -> bool:
+    """Return whether a column is one of texts, whose words models read one by one."""
+    weight = column.level_weight
+    if weight is None or column.kind not in (Kind.STRING, Kind.TEXT):
+        return False
+    return column.kind is Kind.TEXT or are_texts(column.levels, float(weight.sum()))
+
+
 def _is_free_text(column: ProfiledColumn) -> bool:
     """Return whether cells seldom repeat, or are sentences."""
     levels, weight = column.levels, column.level_weight
@@ -101,15 +115,11 @@ def _is_free_text(column: ProfiledColumn) -> bool:
     return len(levels) >= FREE_SHARE * float(weight.sum()) or are_sentences(levels)
 
 
-def are_sentences(levels: Sequence[Level]) -> bool:
-    """Return whether levels have four words or more on average."""
-    some = [len(str(level).split()) for level in islice(levels, LOOKED_AT)]
-    return sum(some) >= 4 * len(some) > 0
-
-
 def _says(column: ProfiledColumn) -> str:
     """Return the range of a column, or its most common levels."""
     weight, moments = column.level_weight, column.facts.moments
+    if weight is not None and is_text(column):
+        return f"texts, read word by word, such as {brief(column.levels[int(np.argmax(weight))], 40)}"
     if weight is not None:
         whole = float(weight.sum()) + float(np.nansum(column.facts.missing))
         order = np.argsort(-weight, kind="stable")
@@ -122,11 +132,14 @@ def _says(column: ProfiledColumn) -> str:
         if not len(seen):
             return ""
         low, middle, high = float(seen.min()), float(np.median(seen)), float(seen.max())
-        return number(low) if low == high else f"{number(low)} to {number(high)}, median {number(middle)}"
+        words = partial(value_text, column, spread=high - low)
+        return words(low) if low == high else f"{words(low)} to {words(high)}, median {words(middle)}"
     if moments is None or not moments.weight.any():
         return ""
     pooled = moments.pooled()
     sd = float(np.sqrt(pooled.scatter[0, 0] / pooled.weight[0, 0]))
+    if column.kind is Kind.DATE:
+        return f"about {about(float(pooled.mean[0, 0]), sd)} ± {length_in_words(sd)}"
     return f"about {number(float(f'{pooled.mean[0, 0]:.4g}'))} ± {number(float(f'{sd:.3g}'))}"
 
 
@@ -140,11 +153,20 @@ def _by_class(column: ProfiledColumn, table: ProfiledTable, palette: Palette) ->
             best = int(facts.counts[c].argmax())
             says = f"{brief(column.levels[best], 30)} {share(facts.counts[c, best] / total)}"
         elif facts.moments is not None and facts.moments.weight[c, 0] > 0:
-            says = number(float(f"{facts.moments.mean[c, 0]:.4g}"))
+            says = _mean_text(column, float(facts.moments.mean[c, 0]))
         elif column.has_cells and (own := column.present & (table.codes == c)).any():
-            says = number(float(f"{np.average(column.cells[own], weights=table.weight[own]):.4g}"))
+            says = _mean_text(column, float(np.average(column.cells[own], weights=table.weight[own])))
         found.append({"missing": missing / total if total > 0 else None, "says": says})
     return found
+
+
+def _mean_text(column: ProfiledColumn, mean: float) -> str:
+    return about(mean, 86_400.0) if column.kind is Kind.DATE else number(float(f"{mean:.4g}"))
+
+
+def value_text(column: ProfiledColumn, value: float, spread: float) -> str:
+    """Return a number as a person would write it, or a date no finer than a spread asks for."""
+    return about(value, spread) if column.kind is Kind.DATE else number(value)
 
 
 def share(p: float) -> str:
@@ -161,7 +183,7 @@ def nats(value: float) -> str:
 
 def brief(level: object, most: int = LONGEST) -> str:
     """Return a level as text on one line, its end left out where it is long; what holds nothing to see is quoted."""
-    text = " ".join(str(level).split()) if str(level).strip() else repr(str(level))
+    text = spaced(" ".join(str(level).splitlines())) if str(level).strip() else repr(str(level))
     return style.brief(text, most)
 
 
@@ -294,7 +316,7 @@ def draw_numbers(column: ProfiledColumn, table: ProfiledTable, palette: Palette)
     first = bins.low + (bins.step or 0.0) / 2  # the ends are values that occur, not edges between them
     last = min(float(np.nanmax(np.where(inside, values, np.nan))), bins.high)
     return palette.heights(counts.reshape(size, bins.number).astype(np.float64)) | {
-        "ends": [number(first), number(last)],
+        "ends": [value_text(column, end, last - first) for end in (first, last)],
         "low": bins.low,
         "high": bins.high,
         "beyond": round(float(table.copies[present & ~inside].sum())),
@@ -318,7 +340,7 @@ def draw_normal(column: ProfiledColumn, palette: Palette) -> dict[str, Any] | No
     wide = np.maximum(sd, (high - low) / BARS)[:, None]
     density = np.exp(-0.5 * ((middle - mean[:, None]) / wide) ** 2) / wide
     counts = np.where(some[:, None], weight[:, None] * density, 0.0) * (high - low) / BARS / np.sqrt(2 * np.pi)
-    ends = [number(low), number(high)]
+    ends = [value_text(column, end, high - low) for end in (low, high)]
     return palette.heights(counts) | {"ends": ends, "low": low, "high": high, "beyond": 0, "apart": False}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np
@@ -107,6 +107,10 @@ class ProfiledTable:
         """Whether any row is there."""
         return len(self.codes) > 0
 
+    def without(self, left_out: Callable[[ProfiledColumn], bool]) -> ProfiledTable:
+        """Return the table without columns of which this is true."""
+        return replace(self, columns=[column for column in self.columns if not left_out(column)])
+
     def class_rows(self) -> Array:
         """Return how many rows each class has (k,): counted where all are there, else in proportion to its weight."""
         if self.is_whole:
@@ -125,7 +129,7 @@ def _drawn(n: int, most: int) -> Codes:
 
 def learned_table(fitted: Fitted, positions: Sequence[int]) -> ProfiledTable:
     """Return the table that a model has learned, as far as it knows these columns."""
-    side, sample = learned_side(fitted), fitted.statistics.sample
+    side, sample = learned_side(fitted), fitted.judges
     columns = []
     for position in positions:
         column = fitted.schema.columns[position]
@@ -198,13 +202,16 @@ def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, dra
 # --- equal rows -------------------------------------------------------------------------------------------------------
 
 
-def equal_rows(table: ProfiledTable) -> dict[str, Any] | None:
+def equal_rows(
+    whole: ProfiledTable, left_out: Callable[[ProfiledColumn], bool] = lambda _: False
+) -> dict[str, Any] | None:
     """Return how many of the rows there are equal another one, with the same class and with another.
 
     `repeated` rows are equal to one before them in all cells and the class, `most` is how often the commonest occurs;
     `contradicting` is how many rows have the cells of another row of another class, `sets` how many such sets of rows
-    there are. None where there are no rows, or no columns.
+    there are; `but` are the names of columns left out. None where there are no rows, or no columns.
     """
+    table = whole.without(left_out)
     if not table.has_rows or not table.columns or not all(column.has_cells for column in table.columns):
         return None
     _, cells = np.unique(row_keys(table, table.columns), return_inverse=True)
@@ -220,6 +227,7 @@ def equal_rows(table: ProfiledTable) -> dict[str, Any] | None:
         "most": round(float(times.max())),
         "contradicting": round(float(table.copies[clash].sum())),
         "sets": int((classes > 1).sum()),
+        "but": [column.name for column in whole.columns if left_out(column)],
     }
 
 

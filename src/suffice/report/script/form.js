@@ -60,7 +60,7 @@ class Form {
     return this.inputs.map((input, j) => {
       if (!input) return null;
       if (this.fields[j].levels) return input.value === "" ? null : Number(input.value);
-      const { value, why } = readTyped(input.value), trouble = why ?? (value === null ? "" : oddity(value, this.fields[j]));
+      const { value, why } = readCell(input.value, this.fields[j]), trouble = why ?? (value === null ? "" : oddity(value, this.fields[j]));
       this.troubles[j] = trouble;
       input.setAttribute("aria-invalid", String(trouble !== ""));
       return trouble ? null : value;
@@ -71,12 +71,12 @@ class Form {
   step(event) {
     const j = this.inputs.indexOf(event.target), way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!way || j < 0 || this.fields[j].levels || event.altKey || event.ctrlKey || event.metaKey) return;
-    const { value } = readTyped(event.target.value), field = this.fields[j];
+    const field = this.fields[j], { value } = readCell(event.target.value, field);
     if (value === undefined) return;
     event.preventDefault();
     const [low, high] = field.seen ?? [0, 1], begin = value ?? this.model.expected(this.row())[j]?.mean ?? 0.5 * (low + high);
     const size = field.step ?? 10 ** Math.floor(Math.log10((high - low) / 20 || 1));
-    event.target.value = String(stepped(begin + (value === null ? 0 : way * size), field));
+    event.target.value = writeCell(stepped(begin + (value === null ? 0 : way * size), field), field);
     this.later();
   }
 
@@ -94,7 +94,7 @@ class Form {
       if (!this.inputs[j]) return;
       if (cell === null) this.inputs[j].value = "";
       else if (cell.levels) this.inputs[j].value = String(cell.levels.indexOf(Math.max(...cell.levels)));
-      else this.inputs[j].value = String(this.fields[j].count ? Math.round(cell.mean) : stepped(cell.mean, this.fields[j]));
+      else this.inputs[j].value = writeCell(this.fields[j].count ? Math.round(cell.mean) : stepped(cell.mean, this.fields[j]), this.fields[j]);
     });
     this.update();
   }
@@ -189,7 +189,7 @@ class Form {
       hint.classList.remove("warned");
       if (this.troubles[j]) hint.textContent = this.troubles[j];
       else if (row[j] !== null && !field.levels) {
-        const odd = remark(row[j], field), same = typed.replace(/^\+/, "") === String(row[j]) || Number(typed) === row[j];
+        const odd = remark(row[j], field), same = field.date || typed.replace(/^\+/, "") === String(row[j]) || Number(typed) === row[j];
         hint.classList.toggle("warned", odd !== "");
         hint.textContent = `${same ? "" : `Read as ${plainNumber(row[j])}. `}${odd}`.trim();
       } else hint.textContent = found[j] ? this.expectation(found[j], field) : "";
@@ -198,8 +198,8 @@ class Form {
 
   expectation(cell, field) {
     if (!cell.levels) {
-      const told = (x) => number(field.count || field.step === null ? x : stepped(x, field));
-      return cell.low === cell.high ? `always ${number(cell.mean)}`
+      const told = (x) => tellCell(field.count || field.step === null ? x : stepped(x, field), field);
+      return cell.low === cell.high ? `always ${tellCell(cell.mean, field)}`
         : `about ${told(cell.mean)}; 90 %: ${told(cell.low)} to ${told(cell.high)}`;
     }
     const order = cell.levels.map((_, i) => i).sort((a, b) => cell.levels[b] - cell.levels[a]).slice(0, 3);
@@ -240,8 +240,9 @@ class Form {
       const away = own.length ? Math.max(low - cell, cell - high) / width : 0;
       if (away <= most) return;
       most = away;
-      const told = (x) => number(this.fields[j].step === null ? Number(x.toPrecision(3)) : stepped(x, this.fields[j]));
-      text = `${this.fields[j].name} is ${number(cell)}, and it expects ${told(low)} to ${told(high)}.`;
+      const field = this.fields[j], round = (x) => (field.step === null && !field.date ? Number(x.toPrecision(3)) : stepped(x, field));
+      const told = (x) => tellCell(round(x), field);
+      text = `${field.name} is ${tellCell(cell, field)}, and it expects ${told(low)} to ${told(high)}.`;
     });
     return text;
   }
@@ -276,7 +277,7 @@ class Form {
 
   cellText(cell, j) {
     const { levels } = this.fields[j];
-    return levels ? (cell < levels.length ? levels[cell] : "any other") : number(cell);
+    return levels ? (cell < levels.length ? levels[cell] : "any other") : tellCell(cell, this.fields[j]);
   }
 
   reason(name, value, error, scale, c) {

@@ -15,6 +15,32 @@ function readTyped(text) {
   return Math.abs(value) <= 1e150 ? { value } : { why: "Too large a number; taken as unknown." };
 }
 
+const DATE = /^(\d{4})-(\d\d?)-(\d\d?)(?:[T\s]+(\d\d?):(\d\d)(?::(\d\d(?:\.\d+)?))?)?$/;
+
+// The same of a cell of a column: of dates, such as 2026-04-03 14:05, seconds since 1970.
+function readCell(text, field) {
+  if (!field.date) return readTyped(text);
+  const plain = text.trim(), parts = DATE.exec(plain);
+  if (plain === "") return { value: null };
+  if (!parts) return { why: "Not a date such as 2026-04-03; taken as unknown." };
+  const [year, month, day, hour, minute, second] = parts.slice(1).map((own) => Number(own ?? 0));
+  const made = new Date(0);
+  made.setUTCFullYear(year, month - 1, day);
+  made.setUTCHours(hour, minute);
+  const there = made.getUTCMonth() === month - 1 && made.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
+  return there ? { value: made.getTime() / 1000 + second } : { why: "There is no such date; taken as unknown." };
+}
+
+// A number of a column as a person may type it again.
+function writeCell(value, field) {
+  if (!field.date) return String(value);
+  const text = new Date(1000 * value).toISOString().replace("T", " ").replace(/Z$|\.000Z$/, "");
+  return text.replace(/ 00:00:00$/, "").replace(/:00$/, "");
+}
+
+// A number of a column in few letters: of dates no finer than a minute.
+const tellCell = (value, field) => (field.date ? writeCell(60 * Math.floor(value / 60), field) : number(value));
+
 // Digits with points and commas as a text that JavaScript reads, or {why}.
 function readDigits(digits) {
   const points = digits.split(".").length - 1, commas = digits.split(",").length - 1, unclear = { why: "Not a number; taken as unknown." };
@@ -39,15 +65,15 @@ function oddity(value, field) {
 }
 
 function remark(value, field) {
-  if (field.low !== null && value < field.low) return `Below ${number(field.low)}, the least that this column holds.`;
-  if (field.high !== null && value > field.high) return `Above ${number(field.high)}, the most that this column holds.`;
-  if (field.step === 1 && value % 1 !== 0) return "The rows learned hold whole numbers here.";
+  if (field.low !== null && value < field.low) return `Below ${tellCell(field.low, field)}, the least that this column holds.`;
+  if (field.high !== null && value > field.high) return `Above ${tellCell(field.high, field)}, the most that this column holds.`;
+  if (field.step === 1 && value % 1 !== 0 && !field.date) return "The rows learned hold whole numbers here.";
   return "";
 }
 
 // A number in the steps of its column.
 function stepped(value, field) {
-  if (field.step === null) return Number(value.toPrecision(4));
+  if (field.step === null) return field.date ? Math.round(value) : Number(value.toPrecision(4));
   const start = field.phase ?? 0, near = start + Math.round((value - start) / field.step) * field.step;
   const tidy = field.decimals < 0 ? Number(near.toPrecision(12)) : Number(near.toFixed(field.decimals));
   return Math.min(Math.max(tidy, field.low ?? -Infinity), field.high ?? Infinity);

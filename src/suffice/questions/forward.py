@@ -1,0 +1,297 @@
+"""How good models are at what comes next: learned from the periods before, judged by the period after, one by one.
+
+The statistics of each period are made once. Those of all periods before, or of the last few, are merged, which equals
+a fit to their rows; where statistics do not merge (mixtures of several components), models are fitted to these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+from .._arrays import Array, Codes, NDArray, is_number, is_whole, np
+from ..errors import DataError, SettingError, SufficeError, setting
+from ..fitted import NOTHING, Fitted
+from ..learning.fit import learn
+from ..losses import LEAST_PROBABILITY, LabelledRows
+from ..schema import Level, sort_levels
+from ..stats import ByClass
+from ..stats.by_class import Batch
+from ..stats.rows import Keys, group_numbers
+from ..table import Table
+from ..table.cells import plain_value
+from ..table.labels import read_times, read_weights
+from .forward_answer import ForwardValidation
+from .quality import calibration_error, quality
+from .sets import in_sets, set_limits
+
+DISTINCT = 12  # times that are a period each, where nothing is said
+PERIODS = 10  # of about as many rows each, where there are more times
+
+
+class Answer(NamedTuple):
+    """What a model says of rows: log posteriors (n, k) of its classes, and which are in their sets (n, k).
+
+    `said` is the log-loss that it expects, by rows left out. NaN and None where the model does not say.
+    """
+
+    classes: Sequence[Level]
+    log_posterior: Array
+    said: float = np.nan
+    inside: NDArray[np.bool_] | None = None
+
+
+Model = Callable[[Codes, bool], Answer]  # of rows, by their numbers; the bool: `said` and `inside` too
+Models = Callable[[int, int], Model]  # of the periods from a number on, up to another
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """Rows (n,) of known class: the numbers of their periods, `spans` of which have the first and last time of each.
+
+    `before` are groups that models had learned from before the first period, and `already` how many rows.
+    """
+
+    period: Codes
+    spans: Sequence[tuple[str, str]]
+    classes: Sequence[Level]
+    codes: Codes
+    weight: Array | None = None
+    group: Keys | None = None
+    before: Keys | None = None
+    already: int = 0
+
+    def labelled(self, index: Codes) -> LabelledRows:
+        """Return some of the rows as losses are averaged over."""
+        weight = np.ones(len(index)) if self.weight is None else self.weight[index]
+        group = None if self.group is None else group_numbers(self.group[index])
+        return LabelledRows(self.codes[index], weight, weight, len(self.classes), group)
+
+    def judged(self, t: int) -> Codes:
+        """Return the rows of a period whose group, if they are of one, was not learned from before."""
+        here = np.flatnonzero(self.period == t)
+        if self.group is None:
+            return here
+        own, known = self.group[here], self.group[self.period < t]
+        known = known if self.before is None else np.concatenate([known, self.before])
+        return here[~(np.isin(own, known) & (own > 0))]
+
+
+def validate_forward(
+    fitted: Fitted,
+    table: Table,
+    y: object,
+    time: object,
+    sample_weight: object = None,
+    groups: object = None,
+    *,
+    periods: int | None = None,
+    windows: Sequence[int] | None = None,
+    level: float = 0.9,
+    learned: bool = False,
+) -> ForwardValidation:
+    """Return how good models with the settings of a value are at the next period; see `Answers.validate_forward`."""
+    if not is_number(level) or not 0.0 < level < 1.0:
+        raise SettingError(f"{setting('level', level)} must be above 0 and below 1. Next: 0.9, say.")
+    begun, order = replace(fitted, statistics=NOTHING, chosen=None), fitted.align(table)
+    times, weight = read_times(time, table.rows), read_weights(sample_weight, table.rows)
+    batch = begun.batch(table, order, y, weight, "em", groups)
+    labelled = np.flatnonzero(batch.codes >= 0)
+    known = batch.take(labelled)
+    period, spans = cut((times if weight is None else times[weight > 0])[labelled], periods, 1 if learned else 2)
+    models = _Models(begun, known, period, partial(begun.declared, table.schema, order), level)
+    rows = TimedRows(period, spans, known.classes, known.codes, known.weight, known.group)
+    if learned:
+        rows = models.begin_with(fitted, rows)
+    found = forward(models, rows, windows, level)
+    return replace(found, unlabelled=len(batch.codes) - len(labelled), container=fitted.schema.container)
+
+
+def cut(times: NDArray[Any], periods: int | None, least: int = 2) -> tuple[Codes, list[tuple[str, str]]]:
+    """Return the number of the period of each time (n,), and the first and last time of each; equal times are in one.
+
+    Periods hold about as many rows each; None: each time is one, or there are ten where there are many times.
+    DataError where there are fewer than `least`.
+    """
+    if periods is not None and not is_whole(periods, 2):
+        raise SettingError(f"{setting('periods', periods)} must be a whole number, 2 or more. Next: 10, say.")
+    distinct, place, counts = np.unique(times, return_inverse=True, return_counts=True)
+    number = np.arange(len(distinct))
+    if periods is not None or len(distinct) > DISTINCT:
+        middle = np.cumsum(counts) - 0.5 * counts
+        number = np.unique((middle * (periods or PERIODS) / len(times)).astype(np.int64), return_inverse=True)[1]
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    ends = np.append(starts[1:], len(distinct)) - 1
+    if len(starts) < least:
+        raise DataError(
+            f"All rows are of one period ({_shown(distinct[0])} to {_shown(distinct[-1])}), so that none comes after "
+            f"another. Next: give rows of more times, or more {setting('periods')}."
+        )
+    spans = [(_shown(a), _shown(b)) for a, b in zip(distinct[starts], distinct[ends], strict=True)]
+    return number[place.reshape(-1)], spans
+
+
+def _shown(time: Any) -> str:
+    dated = isinstance(time, np.datetime64)
+    return str(np.datetime_as_string(time, unit="auto")) if dated else str(plain_value(time))
+
+
+class _Models:
+    """Models with the settings of a value, of the merged statistics of periods; of their rows where these do not merge.
+
+    Those from the first period on are asked for in order, and grow by one period at a time.
+    """
+
+    def __init__(
+        self,
+        begun: Fitted,
+        rows: Batch,
+        period: Codes,
+        declared: Callable[[], Sequence[Sequence[bool]]],
+        level: float,
+    ) -> None:
+        self.begun, self.rows, self.period, self.declared, self.level = begun, rows, period, declared, level
+        own = range(int(period.max()) + 1)
+        self.parts = [] if begun.needs_all_rows else [begun.summarize(self._rows(t, t + 1)) for t in own]
+        self.whole, self.until = (NOTHING, 0) if begun.needs_all_rows else (self.parts[0], 1)
+
+    def begin_with(self, fitted: Fitted, rows: TimedRows) -> TimedRows:
+        """Let what a value has learned be the period before all others; return the rows as they are then."""
+        if fitted.needs_all_rows:
+            raise DataError(
+                "Mixtures of several components are fitted anew to all rows of a period and those before, and this "
+                "model no longer has its own. Next: judge it without having it learn more."
+            )
+        known = fitted.statistics
+        self.parts, self.whole = [known, *self.parts], known
+        classes = sort_levels([*known.classes, *rows.classes])
+        return replace(
+            rows,
+            period=rows.period + 1,
+            spans=[("", ""), *rows.spans],
+            classes=classes,
+            codes=np.array([classes.index(label) for label in rows.classes])[rows.codes],
+            before=None if known.sample is None else known.sample.group,
+            already=known.rows,
+        )
+
+    def _rows(self, start: int, stop: int) -> Batch:
+        """Return the rows of periods with the classes and levels that are among them."""
+        weight = np.ones(len(self.period)) if self.rows.weight is None else self.rows.weight
+        within = (self.period >= start) & (self.period < stop)
+        return self.rows._replace(weight=weight * within).without_empty_rows(self.declared)
+
+    def __call__(self, start: int, stop: int) -> Model:
+        if self.begun.needs_all_rows:
+            return partial(self._answer, learn(self.begun, self._rows(start, stop)))
+        if start:
+            return partial(self._answer, self.begun.with_statistics(reduce(ByClass.merge, self.parts[start:stop])))
+        self.whole = reduce(ByClass.merge, self.parts[self.until : stop], self.whole)
+        self.until = stop
+        return partial(self._answer, self.begun.with_statistics(self.whole))
+
+    def _answer(self, value: Fitted, index: Codes, fully: bool) -> Answer:
+        rows = value.recoded(self.rows.take(index).rows)
+        found = Answer(value.statistics.classes, value.log_posterior(rows))
+        if fully:
+            with suppress(SufficeError):  # a model of one class, or without rows, says nothing of itself
+                found = found._replace(said=quality(value).log_loss)
+                limits = set_limits(value, 1.0 - self.level, by_class=False)
+                found = found._replace(inside=in_sets(value, rows, found.log_posterior, limits))
+        return found
+
+
+def forward(models: Models, rows: TimedRows, windows: Sequence[int] | None, level: float) -> ForwardValidation:
+    """Return how good models of the periods before are at each period but the first."""
+    last = len(rows.spans) - 1
+    windows = [2**power for power in range(last.bit_length())] if windows is None else windows
+    if not all(is_whole(size, 1) for size in windows):
+        raise SettingError(f"{setting('windows', windows)} must be numbers of periods, 1 or more. Next: [1, 2, 4].")
+    sizes = sorted({*(int(size) for size in windows if size < last), last})
+    first, figures, judged = models(0, 1), list[dict[str, Any]](), list[tuple[Codes, Array]]()
+    for t in range(1, last + 1):
+        here = rows.judged(t)
+        answer = (models(0, t) if t > 1 else first)(here, True)
+        posterior = _in_all(answer, rows.classes)
+        seen = np.isin(rows.codes[here], [rows.classes.index(label) for label in answer.classes])
+        shorter = [posterior if m >= t else _posterior(models, (t - m, t), here, rows) for m in sizes]
+        shorter.append(_in_all(first(here, False), rows.classes))
+        lost = np.stack([_lost(own, rows.codes[here]) for own in shorter])[:, seen]
+        judged.append((here[seen], lost))
+        figures.append(
+            _figures(rows, here, seen, answer, posterior) | {"learned": rows.already + int((rows.period < t).sum())}
+        )
+    values: dict[str, Any] = {name: np.array([own[name] for own in figures]) for name in figures[0]}
+    values |= {"since": tuple(a for a, _ in rows.spans[1:]), "until": tuple(b for _, b in rows.spans[1:])}
+    return ForwardValidation(**values, **_by_window(rows, judged), windows=tuple(sizes), level=level)
+
+
+def _in_all(answer: Answer, classes: Sequence[Level]) -> Array:
+    """Return log posteriors of all classes (n, k), −∞ for those that the model does not know."""
+    found = np.full((len(answer.log_posterior), len(classes)), -np.inf)
+    found[:, [classes.index(label) for label in answer.classes]] = answer.log_posterior
+    return found
+
+
+def _posterior(models: Models, span: tuple[int, int], here: Codes, rows: TimedRows) -> Array:
+    """Return log posteriors (n, k) by a model of these periods, NaN where none can be made of them."""
+    with suppress(SufficeError):
+        return _in_all(models(*span)(here, False), rows.classes)
+    return np.full((len(here), len(rows.classes)), np.nan)
+
+
+def _lost(log_posterior: Array, codes: Codes) -> Array:
+    """Return −log p(own class) of each row (n,), p at least 1e-15."""
+    return -np.maximum(log_posterior[np.arange(len(codes)), codes], np.log(LEAST_PROBABILITY))
+
+
+def _figures(
+    rows: TimedRows, here: Codes, seen: NDArray[np.bool_], answer: Answer, log_posterior: Array
+) -> dict[str, Any]:
+    """Return the figures of a period; a row of a class that the model does not know (not `seen`) is a mistake."""
+    codes, weight = rows.codes[here], np.ones(len(here)) if rows.weight is None else rows.weight[here]
+    names = ("log_loss", "log_loss_error", "accuracy", "confidence", "calibration_error", "coverage", "set_size")
+    found: dict[str, float] = dict.fromkeys(names, np.nan)
+    if seen.any():
+        loss, error = _mean(rows.labelled(here[seen]), _lost(log_posterior, codes)[seen])
+        found |= {"log_loss": float(loss), "log_loss_error": float(error)}
+    if len(here):
+        confidence, right = np.exp(log_posterior.max(axis=1)), log_posterior.argmax(axis=1) == codes
+        found["accuracy"], found["confidence"] = (float(np.average(own, weights=weight)) for own in (right, confidence))
+        found["calibration_error"] = calibration_error(confidence, right.astype(np.float64), weight)
+    if len(here) and answer.inside is not None:
+        inside = np.zeros(log_posterior.shape, dtype=bool)
+        inside[:, [rows.classes.index(label) for label in answer.classes]] = answer.inside
+        sets = inside[np.arange(len(here)), codes], inside.sum(axis=1)
+        found["coverage"], found["set_size"] = (float(np.average(own, weights=weight)) for own in sets)
+    counts = {"rows": len(here), "new": int((~seen).sum()), "weight": float(weight.sum())}
+    return {**counts, **found, "said": answer.said}
+
+
+def _mean(rows: LabelledRows, values: Array) -> tuple[Array, Array]:
+    """Return the mean of values (…, n), and its standard error, which one row or one group does not tell."""
+    single = len(rows.codes) < 2 or (rows.group is not None and not rows.group.any())
+    mean = rows.mean(values)
+    return mean, np.full(mean.shape, np.nan) if single else rows.error(values)
+
+
+def _by_window(rows: TimedRows, judged: Sequence[tuple[Codes, Array]]) -> dict[str, Any]:
+    """Return means of losses (windows and one more, n) of the rows judged in each period, the last never updated."""
+    index, lost = np.concatenate([own for own, _ in judged]), np.concatenate([own for _, own in judged], axis=1)
+    if not len(index):
+        raise DataError(
+            "No row can be judged: those of each period are of classes that no period before has, or of groups that "
+            "one has. Next: give fewer periods, or leave groups out to judge rows of groups known before."
+        )
+    means = [rows.labelled(own).mean(part) if len(own) else np.full(len(part), np.nan) for own, part in judged]
+    above, error = _mean(rows.labelled(index), lost[:-1] - lost[-2])
+    return {
+        "unchanged": np.array(means)[:, -1],
+        "mean_error": float(_mean(rows.labelled(index), lost[-2])[1]),
+        "window_loss": rows.labelled(index).mean(lost[:-1]),
+        "window_above": above,
+        "window_error": error,
+    }

@@ -1,0 +1,71 @@
+"""How sure the probability of a class is: an interval around each, from draws of the parameters."""
+
+from __future__ import annotations
+
+from .. import classify
+from .._arrays import Array, is_number, np, row_chunks
+from ..densities import Rows
+from ..errors import SettingError, a_model, either, quoted, setting
+from ..estimate import Block
+from ..estimate.families import GaussianFamily
+from ..fitted import Fitted
+from .distances import take
+from .parameters import drawn_models, posteriors
+
+DRAWS = 399  # of parameters: between the 20th smallest and the 20th largest of 399 the next one falls with .9
+FEWEST_BEYOND = 4  # draws beyond either end
+MOST_CELLS = 1 << 24  # of probabilities drawn, held at once
+CLOSEST = 0.999  # level
+
+
+def probability_interval(fitted: Fitted, rows: Rows, level: object) -> Array:
+    """Return the lower and the upper end of the interval of each class probability (n, k, 2)."""
+    checked = check_interval(fitted, level)
+    told = np.exp(fitted.log_posterior(rows))[:, :, None]
+    found = _by_draws(fitted, rows, checked, len(told))
+    return np.concatenate([np.minimum(found[:, :, :1], told), np.maximum(found[:, :, 1:], told)], axis=2)
+
+
+def check_interval(fitted: Fitted, level: object) -> float:
+    """Return the level; SettingError for one that cannot be, or where the posterior has no closed form, saying why."""
+    if not is_number(level) or not 0.0 < level <= CLOSEST:
+        raise SettingError(
+            f"{setting('level', level)} must lie above 0 and not above {CLOSEST}. Next: 0.9 gives intervals that hold "
+            "nine of ten true probabilities."
+        )
+    if fitted.pool is not None or fitted.bootstrap is not None:
+        raise _refused(fitted, "probabilities are pooled, or made of trees")
+    if fitted.past.joined:
+        raise _refused(fitted, "rows without a label joined it by EM")
+    for block, own in zip(fitted.blocks, posteriors(fitted, covering=True), strict=True):
+        if own is None:
+            raise _refused(fitted, _why(fitted, block))
+    return float(level)
+
+
+def _why(fitted: Fitted, block: Block) -> str:
+    if not isinstance(block.family, GaussianFamily):
+        return f"{quoted([fitted.schema.names[p] for p in block.positions])} of the family {block.family.name}"
+    shrunk = fitted.told.prior is None and fitted.told.shrinkage.setting is not None
+    return "covariances are shrunk" if shrunk else "a class has too few rows for its covariance"
+
+
+def _refused(fitted: Fitted, why: str) -> SettingError:
+    wanted = either("GaussianDiscriminant or NaiveBayes", "model of --model full, shared, diagonal or nb")
+    return SettingError(
+        f"The parameters of {a_model(fitted.who)} have no posterior in closed form here: {why}. Next: ask a {wanted} "
+        "without shrinkage, whose columns are Gaussian, categorical, Bernoulli, Poisson or multinomial."
+    )
+
+
+def _by_draws(fitted: Fitted, rows: Rows, level: float, n: int) -> Array:
+    """Return the quantiles of p(class | row) over draws of the parameters (n, k, 2), the same draws for all rows."""
+    count, k = max(DRAWS, int(np.ceil(2.0 * FEWEST_BEYOND / (1.0 - level))) - 1), len(fitted.statistics.classes)
+    out = np.empty((n, k, 2))
+    for part in row_chunks(n, max(1, MOST_CELLS // (count * k))):
+        draw, rng = drawn_models(fitted, covering=True), np.random.RandomState(0)
+        some = take(rows, np.arange(part.start, part.stop))
+        found = np.stack([classify.log_posterior(draw(rng), some) for _ in range(count)])
+        ends = np.quantile(np.exp(found, out=found), [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0, method="weibull")
+        out[part] = np.moveaxis(ends, 0, 2)
+    return out

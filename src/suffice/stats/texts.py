@@ -1,0 +1,193 @@
+"""How often classes use the terms of texts: exact up to a number of terms, by a hash of their names beyond.
+
+Terms that are too many to be told apart are counted in buckets, which a hash of the name alone decides. Whether they
+are is said by the terms of all texts together, so that parts merge to the same counts in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from .._arrays import Array, Codes, np, sparse
+from .._memory import check_bytes
+from ..errors import NotLearnedError
+from ._checks import amounts, at_most, levels as levels_of
+from ._downdate import faded, subtract_weights
+from .counts import TextColumns
+from .scatter import gather, spread
+from .statistic import Fields, Plain, Statistic
+from .words import BUCKETS, Kinds, Terms, TextReading, Vocabulary, kind_of
+
+BUDGET = 1 << 20  # terms that are told apart
+TIMES, TEXTS = 0, 1  # what is counted: every occurrence, and every text that has the term
+
+Words = tuple[str, ...] | None  # the terms of a column, sorted; None where they are counted in buckets
+
+
+@dataclass(frozen=True, slots=True)
+class TextStats(Statistic):
+    """Weight of each term by class, and of the texts in which it occurs, of columns of texts.
+
+    `words[j]` are the sorted terms of column j, None where they are counted in buckets, and `counts[j]` (k, 2, terms)
+    the weight of their occurrences and that of the texts that have them. `seen` (k, c) is the weight of the texts,
+    `length` (k, c) that of all occurrences.
+    """
+
+    words: tuple[Words, ...]
+    counts: tuple[Array, ...]
+    seen: Array
+    length: Array
+
+    @classmethod
+    def zero(cls, k: int, c: int) -> Self:
+        """Return the statistics of no texts."""
+        return cls(((),) * c, (np.zeros((k, 2, 0)),) * c, np.zeros((k, c)), np.zeros((k, c)))
+
+    @classmethod
+    def summarize(cls, rows: TextColumns, codes: Codes, k: int, weight: Array | None, kinds: Kinds) -> Self:
+        """Return the counts of a batch: terms of these `kinds`, class numbers (n,) below `k`, row weights (n,)."""
+        columns = zip(rows.levels, rows.codes, strict=True)
+        read = [TextReading.of(texts, own, kinds) for texts, own in columns]
+        return cls.of_readings(read, codes, k, weight, kinds)
+
+    @classmethod
+    def of_readings(cls, read: Sequence[TextReading], codes: Codes, k: int, weight: Array | None, kinds: Kinds) -> Self:
+        """Return the same of columns whose terms are known already, those of these kinds."""
+        heavy, words, counts = np.ones(len(codes)) if weight is None else weight, list[Words](), list[Array]()
+        seen = np.zeros((k, len(read)))
+        for j, own in enumerate(read):
+            there = np.flatnonzero(own.number >= 0)
+            shape = (k, len(own.terms))
+            by_class = sparse.csr_array((heavy[there], (codes[there], own.number[there])), shape=shape)
+            known, which = _sorted([term for term in own.terms.names if kind_of(term) in kinds], own.terms.names)
+            counts.append(_counts(own.terms, by_class)[..., which])
+            words.append(known)
+            seen[:, j] = by_class.sum(axis=1)
+        length = np.stack([own[:, TIMES].sum(axis=1) for own in counts], axis=1) if counts else seen
+        return cls(tuple(words), tuple(counts), seen, length)._folded()
+
+    def merge(self, other: Self) -> Self:
+        """Return the counts of the texts of both, over the terms of both."""
+        one, two = self._alike(other)
+        counts = tuple(x + y for x, y in zip(one.counts, two.counts, strict=True))
+        return type(self)(one.words, counts, self.seen + other.seen, self.length + other.length)._folded()
+
+    def subtract(self, other: Self) -> Self:
+        """Return the counts of the texts left; a term that none of them has is gone.
+
+        NotLearnedError for a term never counted, or counted less often.
+        """
+        whole, part = self._alike(other)
+        counts = []
+        for j, (x, y) in enumerate(zip(whole.counts, part.counts, strict=True)):
+            try:
+                counts.append(subtract_weights(x, y, "number of one of its words"))
+            except NotLearnedError as error:
+                raise NotLearnedError(error.why, error.code, [j]) from None
+        seen = subtract_weights(self.seen, other.seen, "number of texts")
+        length = subtract_weights(self.length, other.length, "number of words")
+        return type(self)(whole.words, tuple(counts), seen, length)._shown()
+
+    def scale(self, factor: float) -> Self:
+        return self._each(lambda values: faded(values, factor))
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        check_terms(k, [own.shape[-1] for own in self.counts])
+        return self._each(lambda values: spread(values, index, k))
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        return self._each(lambda values: gather(values, index, k))._shown()
+
+    def column_weight(self) -> Array:
+        return self.seen
+
+    def vocabulary(self, j: int) -> Vocabulary:
+        """Return the columns in which the terms of a column of texts are counted."""
+        return Vocabulary(self.words[j])
+
+    def columns(self, index: Sequence[int]) -> Self:
+        """Return the statistics of some of the columns of texts, of no text where a number is −1."""
+        none = type(self).zero(len(self.seen), 1)
+        picked = [(self.words[j], self.counts[j]) if j >= 0 else (none.words[0], none.counts[0]) for j in index]
+        sums = [np.column_stack([own, none.seen])[:, list(index)] for own in (self.seen, self.length)]
+        return type(self)(tuple(words for words, _ in picked), tuple(counts for _, counts in picked), *sums)
+
+    def arrays(self) -> tuple[Fields, Plain]:
+        fields = {f"c{j}": own for j, own in enumerate(self.counts)}
+        words = [None if own is None else list(own) for own in self.words]
+        return {**fields, "seen": self.seen, "length": self.length}, {"words": words}
+
+    @classmethod
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
+        words = tuple(None if own is None else levels_of(own) for own in plain["words"])
+        seen, c = fields["seen"], len(words)
+        k = len(amounts(seen, None, c))
+        length = amounts(fields["length"], k, c)
+        sizes = [BUCKETS if own is None else len(own) for own in words]
+        counts = tuple(amounts(fields[f"c{j}"], k, 2, size) for j, size in enumerate(sizes))
+        texts = all(isinstance(word, str) for own in words for word in own or ())
+        in_order = all(list(own) == sorted(map(str, own)) for own in words if own is not None)
+        right = all(at_most(own[:, TEXTS], own[:, TIMES]) for own in counts)
+        if not (texts and in_order and right):
+            raise ValueError("terms of texts")
+        return cls(words, counts, seen, length)  # type: ignore[arg-type]
+
+    def _each(self, change: Callable[[Array], Array]) -> Self:
+        return type(self)(self.words, tuple(map(change, self.counts)), change(self.seen), change(self.length))
+
+    def _alike(self, other: Self) -> tuple[Self, Self]:
+        """Return both over the terms of both."""
+        words = []
+        for a, b in zip(self.words, other.words, strict=True):
+            words.append(a if a == b or a is None else None if b is None else tuple(sorted({*a, *b})))
+        return self._within(words), other._within(words)
+
+    def _within(self, words: Sequence[Words]) -> Self:
+        """Return the same counts over more terms, or in buckets."""
+        check_terms(len(self.seen), [BUCKETS if own is None else len(own) for own in words])
+        counts = []
+        for own, wanted, table in zip(self.words, words, self.counts, strict=True):
+            if own != wanted and own is not None:
+                k, to = len(table), Vocabulary(wanted).columns(own)
+                table = np.asarray(table.reshape(2 * k, len(own)) @ to).reshape(k, 2, to.shape[1])
+            counts.append(table)
+        return replace(self, words=tuple(words), counts=tuple(counts))
+
+    def _folded(self) -> Self:
+        """Return the same counts, in buckets where the terms of a column are too many to be told apart."""
+        words = [None if own is None or len(own) > BUDGET else own for own in self.words]
+        return self if tuple(words) == self.words else self._within(words)
+
+    def _shown(self) -> Self:
+        """Return the counts without the terms that no text has."""
+        words, counts = [], []
+        for own, table in zip(self.words, self.counts, strict=True):
+            shown = np.flatnonzero(table[:, TEXTS].any(axis=0))
+            words.append(None if own is None else tuple(own[int(i)] for i in shown))
+            counts.append(table if own is None else table[..., shown])
+        return replace(self, words=tuple(words), counts=tuple(counts))
+
+
+def _sorted(names: Sequence[str], among: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
+    """Return names in order, and where each of them stands among others."""
+    place, known = {name: i for i, name in enumerate(among)}, tuple(sorted(names))
+    return known, np.array([place[name] for name in known], dtype=np.int64)
+
+
+def _counts(terms: Terms, by_class: sparse.csr_array) -> Array:
+    """Return the counts (k, 2, t) of texts whose weights by class are `by_class` (k, n)."""
+    k = by_class.shape[0]
+    check_terms(k, [len(terms.names)])
+    found = np.zeros((k, 2, len(terms.names)))
+    found[:, TIMES] = ((by_class @ terms.units) @ terms.spelled).toarray()
+    for part, there in terms.occurring():
+        found[:, TEXTS] += (by_class[:, part] @ there).toarray()
+    return found
+
+
+def check_terms(k: int, sizes: Sequence[int]) -> None:
+    """Raise DataError, before anything is allocated, if counts of all terms by class would not fit in memory."""
+    what = f"Counts of {sum(sizes):,} words and letters of texts for each of {k:,} classes"
+    check_bytes(16 * k * sum(sizes), what, "fewer columns of texts, or fewer classes")

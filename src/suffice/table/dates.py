@@ -1,0 +1,164 @@
+"""Dates as numbers: seconds since 1970-01-01, of UTC where a time zone is told, NaN where missing; and as dates again.
+
+A moment without a time zone counts as one of UTC. Seconds in floating point tell microseconds apart until 2106.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from .._arrays import Array, Codes, NDArray, np
+from ..errors import SchemaError, either, shown
+from ..schema import DAYS, Kind, Name, Schema
+from .cells import Cells, as_float, holds_value, object_kind
+
+MAY_DATE = frozenset({Kind.DATE, Kind.STRING})
+ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+GLANCE = 64  # cells that are looked at before all of them
+EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0  # seconds of the years 1 and 9999, which Python's dates reach
+
+
+class Looked(Protocol):
+    """A table some cells of which can be looked at, and whose text can be read as dates."""
+
+    schema: Schema
+
+    def some(self, position: int, most: int) -> Cells:
+        """Return at most so many cells of a column, from all over it."""
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Return these columns as float64 (n, d); SchemaError for text that is no date."""
+
+
+def date_columns(table: Looked) -> list[Name]:
+    """Return the names of columns of text every cell of which is an ISO date, such as 2026-04-03 14:05."""
+    return [
+        column.name
+        for position, column in enumerate(table.schema.columns)
+        if column.kind is Kind.STRING and _all_dates(table, position)
+    ]
+
+
+def _all_dates(table: Looked, position: int) -> bool:
+    seen = [cell for cell in table.some(position, GLANCE).tolist() if holds_value(cell)]
+    if not seen or not all(isinstance(cell, str) and ISO.fullmatch(cell.strip()) for cell in seen):
+        return False
+    try:
+        return not np.isnan(table.numeric([position])).all()
+    except SchemaError:
+        return False
+
+
+def read_seconds(cells: Cells, name: Name) -> Array:
+    """Return a column (n,) of dates, of text that holds ISO dates, or of numbers as float64, NaN where missing."""
+    if cells.dtype.kind == "M":
+        found = cells.astype("datetime64[us]").astype(np.int64) / 1e6
+        found[np.isnat(cells)] = np.nan
+        return np.asarray(found)
+    kind = object_kind(cells, name) if cells.dtype.kind == "O" else None
+    if kind is Kind.STRING or cells.dtype.kind in "US":
+        return _of_text(cells, name)
+    if kind is not Kind.DATE:
+        return as_float(cells, [name])
+    moments = [moment(cell) if holds_value(cell) else None for cell in cells.tolist()]
+    return read_seconds(np.array(moments, dtype="datetime64[us]"), name)
+
+
+def _of_text(cells: Cells, name: Name) -> Array:
+    texts = cells.tolist()
+    found: dict[object, float] = {}
+    for text in dict.fromkeys(cell for cell in texts if isinstance(cell, str)):
+        try:
+            if ISO.fullmatch(text.strip()) is None:
+                raise ValueError(text)
+            found[text] = seconds_of(dt.datetime.fromisoformat(text.strip()))
+        except ValueError:
+            if not found:
+                raise SchemaError.needs_numbers([name], "This block of columns") from None
+            raise SchemaError(
+                f"Column {shown(name)} holds dates, and {shown(text)} is none. Next: write all dates as 2026-04-03 or "
+                f"2026-04-03 14:05{either(', or leave the cell missing (None)', ', or leave the cell empty')}."
+            ) from None
+    return np.array([found.get(cell, np.nan) if isinstance(cell, str) else np.nan for cell in texts])
+
+
+def seconds_of(date: dt.date) -> float:
+    """Return a date, or a moment as of UTC, as seconds since 1970-01-01."""
+    return float(np.datetime64(moment(date), "us").astype(np.int64)) / 1e6
+
+
+def moment(date: Any) -> Any:
+    """Return a date without its time zone, as of UTC."""
+    zoned = isinstance(date, dt.datetime) and date.tzinfo is not None
+    return date.astimezone(dt.UTC).replace(tzinfo=None) if zoned else date
+
+
+def form_of(cells: Cells) -> str:
+    """Return how an array (n,) holds its dates, see `schema.Column`."""
+    if cells.dtype.kind == "M":
+        return DAYS if np.datetime_data(cells.dtype)[0] in "YMWD" else ""
+    first = next(cell for cell in cells.tolist() if holds_value(cell))
+    return "" if isinstance(first, dt.datetime | np.datetime64) else DAYS
+
+
+def as_moments(seconds: Array) -> NDArray[np.datetime64]:
+    """Return dates of the years 1 to 9999, the nearest to these numbers (n,), to the microsecond."""
+    known = ~np.isnan(seconds)
+    whole = np.rint(np.where(known, np.clip(seconds, EARLIEST, LATEST), 0.0) * 1e6).astype(np.int64)
+    return np.where(known, whole.astype("datetime64[us]"), np.datetime64("NaT", "us"))
+
+
+def as_text(seconds: float) -> str:
+    """Return a date as ISO 8601 has it: a day, where it is the beginning of one, or with the time of day."""
+    found = as_moments(np.array([seconds]))[0].item()
+    return str(found).removesuffix(":00").removesuffix(" 00:00") if found.microsecond == 0 else str(found)
+
+
+def about(seconds: float, spread: float) -> str:
+    """Return a date as text, no finer than a spread of dates asks for: as a day, a minute or a second."""
+    unit = 86_400.0 if spread >= 86_400.0 else 60.0 if spread >= 3_600.0 else 1.0 if spread >= 1.0 else 1e-6
+    return as_text(float(np.floor(seconds / unit) * unit))
+
+
+def length_in_words(seconds: float) -> str:
+    """Return a length of time in the largest unit of which it has two, such as "60 days"."""
+    unit, name = next((own for own in UNITS if seconds >= 2.0 * own[0]), UNITS[-1])
+    size = seconds / unit
+    return f"{size:,.0f} {name}" if size >= 10.0 else f"{size:.2g} {name}"
+
+
+def date_ticks(low: float, high: float, count: int) -> list[float]:
+    """Return about so many dates between two, as far apart as whole days, hours, minutes or seconds."""
+    wide = (high - low) / count
+    unit = next((own for own, _ in UNITS if wide >= own), 1.0)
+    step = float(np.ceil(wide / unit)) * unit
+    return [*map(float, np.arange(np.ceil(low / step) * step, high, step))]
+
+
+def as_texts(moments: NDArray[np.datetime64]) -> Cells:
+    """Return dates (n,) as text, None where missing."""
+    seconds = read_seconds(moments, "")
+    return np.array([None if np.isnan(own) else as_text(own) for own in seconds.tolist()], dtype=object)
+
+
+def dates_like(cells: Sequence[object], moments: NDArray[np.datetime64]) -> list[Any]:
+    """Return dates (n,) as the objects that stand in a column: text, days, or moments."""
+    first = next((cell for cell in cells if holds_value(cell)), None)
+    if isinstance(first, str):
+        return list(as_texts(moments).tolist())
+    whole = isinstance(first, dt.date) and not isinstance(first, dt.datetime)
+    found = list((moments.astype("datetime64[D]") if whole else moments).tolist())
+    zone = getattr(first, "tzinfo", None)
+    return found if zone is None else [own and own.replace(tzinfo=dt.UTC).astimezone(zone) for own in found]
+
+
+def factorize_dates(seconds: Array) -> tuple[tuple[str, ...], Codes]:
+    """Return the dates of a column (n,) as text, ascending, and the code of each cell, −1 where missing."""
+    codes = np.full(len(seconds), -1, dtype=np.int32)
+    known = ~np.isnan(seconds)
+    found, codes[known] = np.unique(seconds[known], return_inverse=True)
+    return tuple(map(as_text, found.tolist())), codes
