@@ -27,11 +27,18 @@ def lost(model, X, y):
 
 @pytest.mark.slow
 def test_eight_columns_of_noise_for_each_row():
-    """120 × 1,000: .88 nats before rows of folds were seen as new rows are, and chance was told from temperatures."""
-    X, y, _ = noise(1, 120, 1000)
-    model = GenerativeClassifier().fit(X[:120], y[:120])
-    assert model.loss_ > CHANCE_LOSS - 0.02
-    assert lost(model, X[120:], y[120:]) < CHANCE_LOSS + ALLOWED
+    """120 × 1,000: .88 nats before rows of folds were seen as new rows are, and chance was told from temperatures.
+
+    Of eight tables the mean: one in twenty is by chance .08 above it, as its rows happen to agree.
+    """
+    told, fresh = [], []
+    for seed in range(1, 9):
+        X, y, _ = noise(seed, 120, 1000)
+        model = GenerativeClassifier().fit(X[:120], y[:120])
+        told.append(model.loss_)
+        fresh.append(lost(model, X[120:], y[120:]))
+    assert np.mean(told) > CHANCE_LOSS - 0.02
+    assert np.mean(fresh) < CHANCE_LOSS + ALLOWED
 
 
 @pytest.mark.slow
