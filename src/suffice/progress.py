@@ -12,6 +12,14 @@ Listener = Callable[[str], object]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
+EXPECTED = "expected to take"  # begins what is told of a long stage before it
+
+
+def is_listened_to() -> bool:
+    """Whether anybody would hear what is told."""
+    return _LISTENER.get() is not None
+
+
 def tell(stage: str) -> None:
     """Say which stage of a fit begins; nothing where nobody listens."""
     listener = _LISTENER.get()

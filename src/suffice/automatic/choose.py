@@ -7,17 +7,18 @@ of the class prior is mixed in. Nothing is held back: the densities themselves u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
+from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread, workers
 from ..errors import DataError, SufficeError, either, quoted
 from ..notes import Kind, Note
-from ..progress import tell
+from ..progress import EXPECTED, is_listened_to, tell
+from .clock import Clock, pace
 from .folds import dealt
 from .judge import HOPELESS, HoldoutScorer
 from .member import Again, Begun, Candidate, Member, TrainingStats, title
@@ -38,6 +39,9 @@ WORK = 200.0  # operations for each judged row, class and column, roughly: few a
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
 FAULTS = SufficeError, np.linalg.LinAlgError, FloatingPointError  # of a member that cannot be estimated
 MOST_EQUAL = 1.1  # times as many rows as distinct ones: a fold would take all that are equal, of which one is left out
+POOLING = 0.36  # seconds for a million judged cells times classes, in which members are weighed
+LONG = 10.0  # seconds, from which on it is told beforehand what is expected
+TREES_SHARE = 1 / 3  # of a limit, kept for boosted trees: of 6 tables these alone lost least on 4
 MOST_IN_FOLDS = 4000  # rows × classes that are judged in folds: of more, what choosing costs is below .002 nats
 
 
@@ -49,17 +53,20 @@ def choose(
     parts: bool = True,
     wanted: str = "all",
     unlabelled: Unlabelled | None = None,
+    time_limit: float | None = None,
 ) -> StackedEnsemble:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
     weights. Without `parts`, there are no members that are made of the rows of the sample; with
     "generative" `wanted` instead of "all", none that are no densities. Rows without a label, if there are any, are
-    learned by members of their own, which stay if the pool loses less with them.
+    learned by members of their own, which stay if the pool loses less with them. With a `time_limit` in seconds, the
+    members are judged that are expected to be done by then.
     """
     kinds = [kind for kind in MEMBERS if (parts or not kind.needs_rows) and (wanted == "all" or kind.generative)]
     with single_blas_thread():  # many small products, slower on several threads
         known = replace(stats.known(categories, weight), unlabelled=unlabelled if parts else None)
+        known = replace(known, clock=Clock.of(time_limit))
         found = _choose(sample, known, kinds)
     return replace(found, notes=(*found.notes, *stats.notes))
 
@@ -71,7 +78,13 @@ def _choose(sample: Sample, known: TrainingStats, kinds: Sequence[type[Member]])
     in_folds = offset.size <= MOST_IN_FOLDS and not apart
     place = dealt(sample) if in_folds or sample.folds is not None else None
     judge = HoldoutScorer(sample.codes, offset, sample.weight, sample.single, place=place)
-    found, faults = _judged(kinds, known, sample, judge)
+    limited, late = known.clock.end < np.inf, list[type[Member]]()
+    costs = _costs(kinds, known, sample) if limited or is_listened_to() else {}
+    _tell_expected(costs, known.clock)
+    if limited:
+        found, faults, late = _judged_in_time(kinds, known, sample, judge, costs)
+    else:
+        found, faults = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
     if not members and faults:
         why = "; ".join(dict.fromkeys(fault.reason for fault in faults))
@@ -81,7 +94,8 @@ def _choose(sample: Sample, known: TrainingStats, kinds: Sequence[type[Member]])
             f"{either('NaiveBayes or GenerativeForest', '--model nb or --model forest')}."
         )
     labelled = _pooled(members, known, sample, judge, kinds)
-    labelled = replace(labelled, notes=(*labelled.notes, *(fault.note for fault in faults), *_dropped(judge.hopeless)))
+    left_out = *(fault.note for fault in faults), *_dropped(judge.hopeless), *_late(late, known.clock)
+    labelled = replace(labelled, notes=(*labelled.notes, *left_out))
     if known.unlabelled is None:
         return labelled
     if sample.folds is not None:
@@ -130,6 +144,56 @@ def _judged(
             part = _estimable(kind, begun, faults)
         found += part
     return found, [faults[kind] for kind in kinds if kind in faults]
+
+
+def _costs(kinds: Sequence[type[Member]], known: TrainingStats, sample: Sample) -> dict[type[Member] | None, float]:
+    """Return about how many seconds it takes, here and now, to judge the members of each kind, and to weigh all."""
+    now = pace()
+    weighing = POOLING * (len(sample) + 1000) * known.columns.d * known.k / 1e6
+    return {None: now * weighing, **{kind: now * kind.expected(known, sample) for kind in kinds}}
+
+
+def _tell_expected(costs: Mapping[type[Member] | None, float], clock: Clock) -> None:
+    """Tell who listens how long choosing members is expected to take, where it is long: trees are one thread's work."""
+    trees = sum(own for kind, own in costs.items() if kind is not None and kind.asks_best)
+    expected = min(max(sum(costs.values()) / min(workers(), 2), trees), clock.left)
+    if expected > LONG:
+        tell(f"{EXPECTED} about {expected:.0f} s")
+
+
+def _judged_in_time(
+    kinds: Sequence[type[Member]],
+    known: TrainingStats,
+    sample: Sample,
+    judge: HoldoutScorer,
+    costs: Mapping[type[Member] | None, float],
+) -> tuple[list[JudgedMember], list[Fault], list[type[Member]]]:
+    """Return the members judged while there is time, faults, and the kinds for which there was none.
+
+    Those that are expected to take the fewest seconds come first; trees may use what is left.
+    """
+    found, faults, late = dict[type[Member], list[JudgedMember]](), dict[type[Member], Fault](), list[type[Member]]()
+    known = replace(known, clock=known.clock.less(costs[None]))
+    spared = min(sum(costs[kind] for kind in kinds if kind.asks_best), TREES_SHARE * known.clock.left)
+    after = {kind: kind.asks_best or kind.takes_long(known, len(sample)) for kind in kinds}
+    for kind in sorted(kinds, key=lambda kind: (kind.asks_best, after[kind], costs[kind])):
+        need = 0.0 if kind.asks_best or not costs[kind] else spared + costs[kind]
+        if any(found.values()) and known.clock.left < need:
+            late.append(kind)
+            continue
+        inner = _with_best(judge, chain.from_iterable(found.values())) if after[kind] else judge
+        found[kind] = _estimable(kind, partial(best_of, kind, known, sample, judge, inner), faults)
+    members = [own for kind in kinds for own in found.get(kind, ())]
+    return members, [faults[kind] for kind in kinds if kind in faults], late
+
+
+def _late(late: Sequence[type[Member]], clock: Clock) -> Iterator[Note]:
+    """Yield notes on members that a time limit left out or cut short, if there are any."""
+    if late:
+        what = f"left {quoted([title(kind.kinds[0]) for kind in late])} out of the members"
+        yield Note(what, "they would take longer than time_limit; with more time they are judged", kind=Kind.LEFT_OUT)
+    for name in clock.cut:
+        yield Note(f"stopped {name} early", "time_limit was over", kind=Kind.STOPPED_EARLY)
 
 
 def _with_best(judge: HoldoutScorer, members: Iterable[JudgedMember]) -> HoldoutScorer:
@@ -255,9 +319,14 @@ def _pooled(
     )
 
 
-def best_of(kind: type[Member], known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[JudgedMember]:
-    """Yield the members of a kind, each with the setting that loses least after its temperature."""
-    return _best_of_begun(kind, kind.begin(known, sample), sample, judge, judge)
+def best_of(
+    kind: type[Member], known: TrainingStats, sample: Sample, judge: HoldoutScorer, inner: HoldoutScorer | None = None
+) -> Iterator[JudgedMember]:
+    """Yield the members of a kind, each with the setting that loses least after its temperature.
+
+    The candidates ask another judge, who knows the best of others, where one is given as `inner`.
+    """
+    return _best_of_begun(kind, kind.begin(known, sample), sample, inner or judge, judge)
 
 
 def _best_of_begun(

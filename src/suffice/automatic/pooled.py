@@ -427,4 +427,7 @@ def pool_of(value: PooledFitted) -> StackedEnsemble:
     if value._kept is not None:
         with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
             return value._kept.automatic(value.judged, pieces, value.rows_learned)
-    return train(value.judged, pieces, wanted=value.settings.members, every=value.rows_learned)
+    settings = value.settings
+    return train(
+        value.judged, pieces, wanted=settings.members, every=value.rows_learned, time_limit=settings.time_limit
+    )

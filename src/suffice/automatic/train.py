@@ -70,10 +70,11 @@ def train(
     parts: bool = True,
     wanted: str = "all",
     every: Reservoir | None = None,
+    time_limit: float | None = None,
 ) -> StackedEnsemble:
     """Return the automatic classifier of these statistics, judged on their sample, one of `every` row kept."""
     sample, pieces, categories, weight, unlabelled = judging(statistics, pieces, every)
-    return choose(sample, pieces, categories, weight, parts, wanted, unlabelled)
+    return choose(sample, pieces, categories, weight, parts, wanted, unlabelled, time_limit)
 
 
 def judging(statistics: ByClass, pieces: MemberStats, every: Reservoir | None = None) -> Judging:

@@ -49,6 +49,7 @@ FOR_MODELS = {  # which models an option is for, and what is said to the others
     "--divisor": ((*GAUSSIAN, "nb"), "the other models; --model {model} divides by neither n nor n - 1"),
     "--text": (("auto", "nb"), "--model auto and --model nb, not {model}"),
     "--members": (("auto",), "--model auto, not {model}"),
+    "--time-limit": (("auto",), "--model auto, not {model}"),
     "--shrinkage": (GAUSSIAN, f"the Gaussian models: {', '.join(GAUSSIAN)}"),
 }
 
@@ -72,6 +73,7 @@ def fit(
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
     keep_rows: Annotated[int | str | None, Parameter(metavar="NUMBER|SIZE|all")] = None,
     members: Literal["all", "generative"] | None = None,
+    time_limit: Annotated[float | None, Parameter(metavar="SECONDS", validator=Between(gt=0))] = None,
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     force: Force = False,
@@ -119,6 +121,9 @@ def fit(
     members
         For auto: `all`, or `generative`, which leaves out the trees boosted on the rows kept, a rule and no density;
         all if not given.
+    time_limit
+        For auto: seconds in which its models are chosen, those first that take the fewest; a note says which are left
+        out. Reading the rows is not counted. Two runs can differ. No limit if not given.
     engine
         What reads a table in parts: this machine's threads (`local`), or a Dask or Spark cluster. If one is given,
         any table is read in parts.
@@ -130,8 +135,8 @@ def fit(
     $ suffice fit penguins.csv --target species -o penguins.suffice
     $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
-    given: Facts = {"--smoothing": smoothing, "--components": components, "--divisor": divisor}
-    given |= {"--shrinkage": shrinkage, "--family": family or None, "--members": members, "--text": text or None}
+    given: Facts = {"--smoothing": smoothing, "--components": components, "--divisor": divisor, "--members": members}
+    given |= {"--shrinkage": shrinkage, "--family": family or None, "--text": text or None, "--time-limit": time_limit}
     _check_options(model, given, scheduler, engine)
     check_model_output(output, force, [(data, "table")])
     options: Facts = {
@@ -141,6 +146,7 @@ def fit(
         "n_components": components,
         "keep_rows": keep_rows,
         "members": members,
+        "time_limit": time_limit,
         "text": text or None if model == "auto" else None,
         "priors": "uniform" if priors == "uniform" else None,
     }

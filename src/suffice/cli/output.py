@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ..errors import UNSEEN, SufficeError, UnseenLevelWarning, one_line, visible
-from ..progress import listen
+from ..progress import EXPECTED, listen
 
 if TYPE_CHECKING:
     from ..engines import Progress, Watcher
@@ -123,7 +123,12 @@ def progress_of_em(common: Common, what: str) -> Iterator[None]:
         def tell(step: int, likelihood: float) -> None:
             update({"description": visible(f"{what}: EM step {step}, log likelihood {likelihood:,.2f}")})
 
-        with watch(tell), listen(lambda stage: update({"description": visible(f"{what}: {stage}")})):
+        def show(stage: str) -> None:
+            update({"description": visible(f"{what}: {stage}")})
+            if stage.startswith(EXPECTED):
+                common.remark(f"{what}: {stage}.")
+
+        with watch(tell), listen(show):
             yield
 
 

@@ -112,6 +112,10 @@ COVARIANCE = OneOf(tuple(STRUCTURES))
 DIVISOR = OneOf(("mle", "unbiased"))
 MEMBERS = OneOf(("all", "generative"))
 MISSING = OneOf(("em", "error"))
+SECONDS = Must(
+    lambda value: value is None or (_is_tolerance(value) and not isinstance(value, bool) and float(value) > 0.0),  # type: ignore[arg-type]
+    "a number of seconds above 0. Next: leave it out for no limit.",
+)
 TEXTS = Must(
     lambda value: value == "auto" if isinstance(value, str) else isinstance(value, Sequence | np.ndarray),
     "'auto' or a list of columns. Next: put the name of a single one into a list, too.",

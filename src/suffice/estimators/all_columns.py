@@ -21,7 +21,7 @@ from ..estimate import FAMILIES, Block, Settings
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Name, Schema
-from ._state import MEMBERS, ROWS_OR_NONE, TEXTS, Constraints, rows_wanted
+from ._state import MEMBERS, ROWS_OR_NONE, SECONDS, TEXTS, Constraints, rows_wanted
 from .base import GenerativeEstimator
 
 
@@ -100,6 +100,14 @@ class GenerativeClassifier(AllColumns):
         The columns of texts, whose words are read one by one. "auto" takes those of text whose values are many (50
         different ones, and half of the cells) and have four words or more on average; `fit_table` takes none by itself.
         An empty list takes none.
+    time_limit : None or float
+        Seconds in which members are chosen, at `fit` and whenever they are chosen anew after an edit; None for no
+        limit. Members that are expected to take the fewest seconds come first; those that the time does not suffice for
+        are left out, boosted trees are cut short, and `notes_` says which. One member is there in any case. What every
+        model needs is not counted: reading the rows and summing them up (8 s of one core for a million rows of 20
+        columns), and the joint model. Which members are there depends on the clock, so that two fits to the same rows
+        can differ, as can a merged model and one fit to all rows; where the time suffices for all members they are the
+        same.
 
     Attributes
     ----------
@@ -159,7 +167,12 @@ class GenerativeClassifier(AllColumns):
     _kind = PooledFitted
     _keeps_every = True
 
-    _constraints: ClassVar[Constraints] = {**AllColumns._constraints, "members": MEMBERS, "text": TEXTS}
+    _constraints: ClassVar[Constraints] = {
+        **AllColumns._constraints,
+        "members": MEMBERS,
+        "text": TEXTS,
+        "time_limit": SECONDS,
+    }
 
     def __init__(
         self,
@@ -169,19 +182,21 @@ class GenerativeClassifier(AllColumns):
         keep_rows: int | str | None = None,
         members: str = "all",
         text: str | Sequence[Name] = "auto",
+        time_limit: float | None = None,
     ) -> None:
         self.priors = priors
         self.class_weight = class_weight
         self.keep_rows = keep_rows
         self.members = members
         self.text = text
+        self.time_limit = time_limit
 
     @property
     def _text(self) -> str | Sequence[Name]:
         return self.text
 
     def _settings(self, schema: Schema | None = None) -> Settings:
-        return replace(super()._settings(schema), members=self.members)
+        return replace(super()._settings(schema), members=self.members, time_limit=self.time_limit)
 
     # --- what is said here of verbs that all have --------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ LATER = {
     "members": "all",
     "text": "auto",
     "class_weight": None,
+    "time_limit": None,
 }  # settings that files of format 2 may lack: what they then are, which is not written
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 

@@ -17,13 +17,15 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
 
-from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map
+from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, workers
 from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSettings, canonical_columns
 from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
+from ...progress import tell
 from ...stats._checks import grouped
 from ...stats.statistic import Fields
-from ..budget import MANY_ROWS
+from ..budget import MANY_ROWS, rows_boosted
+from ..clock import Clock
 from ..folds import dealt
 from ..judge import HoldoutScorer
 from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
@@ -31,6 +33,7 @@ from ..sample import Sample, SomeRows
 from ..table_rows import Hidden
 from .forest import TreeMember
 
+NAME = "boosted trees"
 FOLDS = 5
 ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
 SETTINGS = (TreeSettings(),)
@@ -59,15 +62,18 @@ MOST_GAIN = 0.01  # that is asked of much work
 MUCH_WORK = 6e7  # cells added up, from which on more is asked of trees
 MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
+BETWEEN = 5  # rounds between two looks at the clock
 PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
 LEAST_LOSS = 1e-6  # nats, of which nothing is to be gained
+SECONDS_OF_MANY = 5.5  # of `Member.seconds`, on 4 tables of 50,000 to 200,000 rows
+LOOKING = 0.25  # of the time left, at most, for looks at the leaves of trees of many rows
 
 
 @dataclass(frozen=True)
 class BoostedMember(TreeMember):
     """The sum of boosted trees, less the log share of each class."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("boosted trees",)
+    kinds: ClassVar[tuple[str, ...]] = (NAME,)
     needs_rows: ClassVar[bool] = True
     generative: ClassVar[bool] = False
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
@@ -75,6 +81,7 @@ class BoostedMember(TreeMember):
     asks_trees: ClassVar[bool] = True
     asks_best: ClassVar[bool] = True
     folds_rows: ClassVar[bool] = True
+    seconds: ClassVar[float] = 2.0
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"rounds": int}
 
     frozen: FrozenForest
@@ -82,7 +89,7 @@ class BoostedMember(TreeMember):
     rounds: int
     grown: TreeScores  # the same trees for the classes that are present often enough
     folds: Folds
-    name: str = "boosted trees"
+    name: str = NAME
 
     @classmethod
     def candidates(cls, known: TrainingStats, sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
@@ -97,8 +104,13 @@ class BoostedMember(TreeMember):
             return lambda judge: iter(())
         if frozen.cells.rows < FEW_ROWS:
             return lambda judge: cls._of_few(known, sample, judge)
-        first = _First.of(sample, known.k)
+        first = _First.of(sample, known)
         return lambda judge: iter(()) if first is None else cls._candidates(known, sample, first, judge)
+
+    @classmethod
+    def expected(cls, known: TrainingStats, sample: Sample) -> float:
+        rows = min(float(known.weight.sum()), rows_boosted(known.columns.d, known.k))
+        return (SECONDS_OF_MANY if rows >= MANY_ROWS else cls.seconds) * rows * known.columns.d * known.k / 1e6
 
     @classmethod
     def _candidates(
@@ -116,7 +128,7 @@ class BoostedMember(TreeMember):
         present = _present(sample, known.k)
         if len(present) < 2 or _few_rounds(sample, len(present)) < STEP:
             return
-        rows = _Rows.of(sample, present, known.k)
+        rows = _Rows.of(sample, present, known.k, known.clock)
         folds, best = _folds_of_few(rows)
         every = _Growing(rows, None, _of_few(rows)).done(round(FOLDS / (FOLDS - 1) * best))  # of as many more rows
         whole = rows.grown(every.boosting, every.boosting.rounds)
@@ -223,13 +235,8 @@ def _places(sample: Sample) -> tuple[Codes, int]:
 
 def _work(known: TrainingStats) -> float:
     """Return how many cells are added up for fifty rounds of all folds, of at most as many rows as are kept."""
-    return (
-        min(float(known.weight.sum()), MOST_ROWS)
-        * known.columns.d
-        * (1 if known.k == 2 else known.k)
-        * ROUNDS[0]
-        * FOLDS
-    )
+    cells = min(float(known.weight.sum()), MOST_ROWS) * known.columns.d
+    return cells * (1 if known.k == 2 else known.k) * ROUNDS[0] * FOLDS
 
 
 def _few_rounds(every: Sample, k: int) -> int:
@@ -251,7 +258,10 @@ def _folds_of_few(rows: _Rows, rounds: int | None = None) -> tuple[list[_Growing
     """
     settings, most = _of_few(rows), _few_rounds(rows.sample, rows.k)
     folds, done, best = [_Growing(rows, fold, settings) for fold in range(FOLDS)], 0, 0
+    clock = rows.clock.part(1.0 - 1.0 / FOLDS)  # the rest is for trees of all rows
     while done < (rounds or most) and (rounds or best >= (1.0 - IDLE) * done):
+        if done and clock.stops(NAME):
+            break
         done = rounds or min(done + STEP, most)
         folds = list(parallel_map(partial(_Growing.done, rounds=done), folds))
         best = int(np.argmin(np.sum([fold.losses for fold in folds], axis=0))) + 1
@@ -285,14 +295,20 @@ class _Rows(NamedTuple):
     order: Codes
     present: Codes
     unseen: Unseen
+    clock: Clock
 
     @property
     def k(self) -> int:
         """How many classes are present."""
         return len(self.present)
 
+    @property
+    def anew(self) -> bool:
+        """Whether trees are boosted on all rows again, where those that judge are held out once."""
+        return bool((self.place == 0).mean() > MUCH_OUT)
+
     @classmethod
-    def of(cls, sample: Sample, present: Codes, k: int) -> _Rows:
+    def of(cls, sample: Sample, present: Codes, k: int, clock: Clock | None = None) -> _Rows:
         """Return all rows that trees learn from, of whose classes (k) some are `present` often enough."""
         (every, among), (place, folds) = sample.every, _places(sample)
         reading, number = every.rows.forest, np.full(len(every), -1)
@@ -302,7 +318,7 @@ class _Rows(NamedTuple):
         codes, columns = named[every.codes], canonical_columns(reading)
         order = np.lexsort((every.codes, reading.contents))
         order, unseen = order[codes[order] >= 0], _unseen(every, place, folds)
-        return cls(every, number, folds, columns, codes, every.weight, place, order, present, unseen)
+        return cls(every, number, folds, columns, codes, every.weight, place, order, present, unseen, clock or Clock())
 
     def boosting(self, fold: int | None, inside: Codes, along: Codes, settings: Sequence[TreeSettings]) -> Boosting:
         """Return trees that are boosted on some of the rows without a fold, and score these and others: their mean."""
@@ -330,12 +346,12 @@ class _First:
     settings: Sequence[TreeSettings] = SETTINGS
 
     @classmethod
-    def of(cls, sample: Sample, k: int) -> _First | None:
+    def of(cls, sample: Sample, known: TrainingStats) -> _First | None:
         """Return those of a sample; None where fewer than two of the classes have as many rows as there are folds."""
-        present = _present(sample, k)
+        present = _present(sample, known.k)
         if len(present) < 2:
             return None
-        rows = _Rows.of(sample, present, k)
+        rows = _Rows.of(sample, present, known.k, known.clock)
         if sample.beside:
             return cls(rows, *_looked(rows))
         look = _Growing(rows, 0, LOOK_SETTINGS, LOOK_ROWS)
@@ -355,14 +371,18 @@ class _First:
 
 def _looked(rows: _Rows) -> tuple[_Growing, Sequence[TreeSettings]]:
     """Return the best look at trees of more and more leaves, until they are worse, and the settings it is of."""
-    best, chosen = None, SETTINGS
+    best, chosen, fast, clock = None, SETTINGS, LOOK_SETTINGS[0].rate, rows.clock.part(LOOKING)
     for settings in OF_MANY:
-        look = _Growing(rows, 0, [replace(settings, rate=LOOK_SETTINGS[0].rate)], MOST_LOOKED)
-        look.grow_well(LONG_LOOK)
+        tell(f"looking at trees of {settings.leaves} leaves")
+        look, left = _Growing(rows, 0, [replace(settings, rate=fast)], MOST_LOOKED), rows.clock.left
+        look.grow_well(LONG_LOOK, clock)
+        least = fast * (left - rows.clock.left) / max(rows.clock.left, 1e-3)  # rate that the time left suffices for
         if best is not None and min(look.losses) > (1.0 + WORSE) * min(best.losses):
             break
         if best is None or min(look.losses) < min(best.losses):
-            best, chosen = look, (settings,)
+            best, chosen = look, (replace(settings, rate=min(max(settings.rate, least), fast)),)
+        if clock.stops(NAME):
+            break
     assert best is not None
     return best, chosen
 
@@ -380,7 +400,7 @@ def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeSco
     if rows.folds == 1:
         best = int(np.argmin(fold.losses)) + 1
         without = whole = rows.grown(fold.boosting, best)
-        if (rows.place == 0).mean() > MUCH_OUT:
+        if rows.anew:
             whole = rows.grown(_Growing(rows, None, first.settings).done(best).boosting, best)
         return whole, [without], best
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(fold.losses)) + 1)))
@@ -460,22 +480,29 @@ class _Growing:
         Return whether they take away as much as is `asked` of what the best member of a `judge` of all rows loses.
         """
         if len(self.rows.number) > len(judge.codes):
-            self.grow_well()
+            self.grow_well(clock=self.rows.clock.part(0.5 if self.rows.anew else 1.0))
             return self.gain(judge) >= asked
+        later = (1.0 + PATIENCE) * (FOLDS - 1 + FOLDS / (FOLDS - 1)) / workers()  # times as long, for all other trees
+        clock = self.rows.clock.part(1.0 / (1.0 + later))
         for rounds in ROUNDS:
-            self.grow(rounds)
+            while self.boosting.rounds < rounds and not (self.losses and clock.stops(NAME)):
+                self.grow(min(rounds, self.boosting.rounds + BETWEEN))
+            tell(f"boosting trees, {self.boosting.rounds} rounds")
             if self.gain(judge) < asked:
                 return False
-            if int(np.argmin(self.losses)) + 1 < (1.0 - PATIENCE) * rounds:
+            if clock.left <= 0.0 or int(np.argmin(self.losses)) + 1 < (1.0 - PATIENCE) * rounds:
                 break
         return True
 
-    def grow_well(self, most: int = MOST_ROUNDS) -> None:
-        """Boost until many rounds have brought nothing, `most` at most."""
+    def grow_well(self, most: int = MOST_ROUNDS, clock: Clock | None = None) -> None:
+        """Boost until many rounds have brought nothing, or the clock stops it, `most` at most."""
+        clock = clock or self.rows.clock
         while self.boosting.rounds < most:
             self.grow(self.boosting.rounds + 1)
             best = int(np.argmin(self.losses)) + 1
-            if self.boosting.rounds - best > max(WAIT, PATIENCE * best):
+            if most == MOST_ROUNDS and self.boosting.rounds % ROUNDS[0] == 0:
+                tell(f"boosting trees, {self.boosting.rounds} rounds")
+            if self.boosting.rounds - best > max(WAIT, PATIENCE * best) or clock.stops(NAME):
                 break
 
     def gain(self, judge: HoldoutScorer) -> float:

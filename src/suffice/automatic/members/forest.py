@@ -110,6 +110,7 @@ class ForestMember(TreeMember):
 
     kinds: ClassVar[tuple[str, ...]] = ("forest",)
     statistic: ClassVar[type[Part]] = LeafWeights
+    seconds: ClassVar[float] = 0.3
     asks_trees: ClassVar[bool] = True
     needs_rows: ClassVar[bool] = True  # leaves are of few rows, and tell of them
     left_out_error: ClassVar[float] = np.inf  # trees are grown with the row, and those are not asked

@@ -129,6 +129,7 @@ class GaussianMember(BlockMember):
 
     kinds: ClassVar[tuple[str, ...]] = (OWN, SHARED)
     statistic: ClassVar[type[Part]] = GaussianPart
+    seconds: ClassVar[float] = 0.9
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float, "sphere": float}
 
     left_out_error: ClassVar[float] = 0.03  # τ, the variance of the sphere, stays when a row leaves

@@ -39,6 +39,7 @@ class IndependentMember(Additive):
 
     kinds: ClassVar[tuple[str, ...]] = (INDEPENDENT,)
     statistic: ClassVar[type[Part]] = GaussianPart
+    seconds: ClassVar[float] = 0.65
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
     left_out_error: ClassVar[float] = 0.03  # τ, the variance of the sphere, stays when a row leaves
 

@@ -66,6 +66,7 @@ class LevelMember(Additive):
     """Shares of the levels of all categories, whose counts the model has without any member."""
 
     kinds: ClassVar[tuple[str, ...]] = ("categories",)
+    seconds: ClassVar[float] = 0.0  # some hundredths at most
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
     column_kind: ClassVar[str] = "cat"
 

@@ -33,6 +33,7 @@ class MissingMember(Member):
     """Shares of missing cells by class in some columns, whose numbers among all, numbers first, are in its name."""
 
     kinds: ClassVar[tuple[str, ...]] = ("missing cells",)
+    seconds: ClassVar[float] = 0.0  # some hundredths at most
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
     needs_rows: ClassVar[bool] = True
 

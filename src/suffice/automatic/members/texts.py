@@ -104,6 +104,7 @@ class TextBayes(OfTexts):
 
     kinds: ClassVar[tuple[str, ...]] = ("words", "words that occur")
     statistic: ClassVar[type[Part]] = TextCounts
+    seconds: ClassVar[float] = 35.0
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
 
     stats: tuple[TextStats, ...]
@@ -205,6 +206,7 @@ class TextRule(OfTexts):
 
     kinds: ClassVar[tuple[str, ...]] = ("weighed words",)
     statistic: ClassVar[type[Part]] = TextCounts
+    seconds: ClassVar[float] = 450.0
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"ridge": float}
     needs_rows: ClassVar[bool] = True
     generative: ClassVar[bool] = False

@@ -38,12 +38,13 @@ class Settings:
     kept: WholeRows | None = field(default=None, compare=False)  # the rows that Ledoit-Wolf shrinkage is computed from
     leaves_tiny: bool = False  # whether columns of numbers whose squares vanish are left out, not refused
     members: str = "all"  # or "generative": of an automatic classifier, those alone that are densities
+    time_limit: float | None = None  # seconds, in which an automatic classifier chooses its members
     covering: bool = False  # whether intervals of distances cover as stated under posteriors without a `prior`
 
     def told(self) -> tuple[object, ...]:
         """Return what users gave, as values that can be written down."""
         given = (self.divisor, self.shrinkage.setting, self.smoothing, self.prior, self.by_loo, self.missing)
-        return (*given, self.keep_rows, self.members)
+        return (*given, self.keep_rows, self.members, self.time_limit)
 
     def without(self, rows: Array, codes: Codes, weight: Array) -> Settings:
         """Return the settings of an estimate from all rows but these."""
