@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Self
+from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
 from .._derived import Lazy
@@ -41,10 +41,16 @@ LEAST_STEP = 1.0 / LARGE  # that it is measured over, so that it times a number 
 
 @dataclass(frozen=True)
 class BinnedRows(MixedRows):
-    """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for."""
+    """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for.
+
+    Rows that are others with a cell filled in may name these: `before`, each by its `place` (n,) among them.
+    """
 
     columns: FrozenColumns
     texts: TextColumns | None = None
+    before: BinnedRows | None = None
+    place: Codes | None = None
+    shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # by members, of all made of these
     _terms: dict[int, TextReading] = field(default_factory=dict, repr=False, compare=False)
     _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
     _bins: dict[int, Codes] = field(default_factory=dict, repr=False, compare=False)
@@ -52,7 +58,8 @@ class BinnedRows(MixedRows):
     def __getitem__(self, index: Index) -> BinnedRows:
         levels = tuple(column[index] for column in self.levels)
         texts = None if self.texts is None else take_rows(self.texts, index)
-        return BinnedRows(self.numbers[index], levels, self.columns, texts)
+        place = None if self.place is None else self.place[index]
+        return BinnedRows(self.numbers[index], levels, self.columns, texts, self.before, place)
 
     @property
     def shown(self) -> tuple[Codes, ...]:

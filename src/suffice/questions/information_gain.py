@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, ndtr, np
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, ndtr, np, row_chunks, rows_within
 from ..densities.density import Outcomes
 from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, SettingError, quoted
@@ -15,6 +15,7 @@ from .recorded import ByBlock, recorded
 
 MOST_LEVELS = 64  # of a category that a pool is asked about: the most probable ones
 TOGETHER = 1 << 15  # rows that a pool is asked about at once, or a few more
+LEAST_ROWS = 256  # whose missing cells are asked about together
 
 Parts = Sequence[Any]  # rows, one part for each block
 
@@ -34,8 +35,11 @@ def information_gain(fitted: Fitted, X: object, costs: object) -> Array:
         return out
     holed = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
     first, place = _distinct([take_rows(part, holed) for part in rows])
-    gain = _gains(fitted, asked, *([take_rows(part, holed[first]) for part in own] for own in (rows, read)))
-    out[holed] = gain[place] / price
+    missing = int(sum(mask.sum(axis=1) for mask in masks).max())
+    shared = 8 * len(fitted.statistics.classes) * missing**2  # bytes that each Gaussian of a pool makes of a row
+    parts = [holed[first[part]] for part in row_chunks(len(first), rows_within(shared, IN_MEMORY, least=LEAST_ROWS))]
+    gain = [_gains(fitted, asked, *([take_rows(part, some) for part in own] for own in (rows, read))) for some in parts]
+    out[holed] = np.concatenate(gain)[place] / price
     return out
 
 
@@ -49,8 +53,9 @@ def _gains(fitted: Fitted, asked: Fitted, rows: Parts, read: Parts) -> Array:
             share = information(posterior[found.rows], found.share)
             out[found.rows, asked.blocks[b].positions[found.column]] = share
         return out
+    answer = fitted.pool.with_cells(read[-1], None if fitted.priors is None else fitted.log_prior)
     for batch in _batches(_fills(asked, rows, posterior)):
-        for filled, after in zip(batch, _ask(fitted, read, batch), strict=True):
+        for filled, after in zip(batch, _ask(fitted, answer, read, batch), strict=True):
             share = shares_by_posteriors(filled.weight, after)
             out[filled.rows, filled.position] = information(posterior[filled.rows], share)
     return out
@@ -98,14 +103,14 @@ def _batches(fills: Iterator[_Filled]) -> Iterator[list[_Filled]]:
         yield waiting
 
 
-def _ask(fitted: Fitted, read: Parts, batch: list[_Filled]) -> list[Array]:
+def _ask(fitted: Fitted, answer: Callable[[Any, Codes], Array], read: Parts, batch: list[_Filled]) -> list[Array]:
     """Return p(class | row with the value) (h, m, k) of every part of a batch."""
     order, block = {p: j for j, p in enumerate(fitted.blocks[-1].positions)}, read[-1]
     again = np.concatenate([np.repeat(own.rows, own.value.shape[1]) for own in batch])
     column = np.repeat([order[own.position] for own in batch], [own.value.size for own in batch])
     value = np.concatenate([own.value.reshape(-1) for own in batch])
     part = block[again].with_cells(column, value, batch[0].levels)  # all columns, as the members read them
-    found = np.exp(fitted.log_posterior([*(take_rows(other, again) for other in read[:-1]), part]))
+    found = np.exp(answer(part, again))
     parts = np.split(found, np.cumsum([own.value.size for own in batch])[:-1])
     return [own.reshape(*filled.value.shape, -1) for own, filled in zip(parts, batch, strict=True)]
 

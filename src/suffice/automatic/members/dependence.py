@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
-from ...attribution.explain import explain_block
+from ...attribution.explain import Explanation, explain_block
 from ...densities import Density
 from ...export.program import Pairs, Term
 from ...kernels.columns import count_pairs
@@ -29,6 +29,7 @@ from ..sample import Sample
 
 STRENGTHS = (1.0, 4.0, 16.0)
 MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
+RESCALED, TINY, LARGEST = 8, 1e-30, 2.0**900  # columns after which products of shares, none below 1e-12, are rescaled
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
@@ -301,9 +302,14 @@ class AodeMember(Member):
 
     def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values: a missing column is no parent and no child."""
-        levels = reading.binned(self.bins)
-        found = explain_block(_ByColumn(self.model), tuple(levels.T), orders, errors)
-        return gathered(found, np.arange(levels.shape[1]), reading)
+        levels, model = reading.binned(self.bins), _ByColumn(self.model)
+        width = levels.shape[1]
+        size = rows_within(16 * len(self.model.pairs) * width**2, IN_MEMORY)
+        chunks = list(row_chunks(len(levels), size)) or [slice(0, 0)]
+        found = parallel_map(lambda part: explain_block(model, tuple(levels[part].T), orders, errors), chunks)
+        score, _, variance = zip(*found, strict=True)
+        whole = None if variance[0] is None else np.concatenate(variance, axis=1)
+        return gathered(Explanation(np.concatenate(score, axis=1), None, whole), np.arange(width), reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +335,25 @@ class _ByColumn(Density):
         yield slice(0, len(levels)), value
 
     def prefixes(self, rows: Sequence[Codes], orders: Codes) -> Iterator[Array]:
-        """Yield the log densities of the first columns in each order (k, n, p), from each parent's sums of columns."""
+        """Yield the log densities of the first columns in each order (k, n, p), from each parent's product of columns.
+
+        Products are divided by the largest from time to time, and what that takes away is added to their logarithm.
+        """
         levels = np.stack(rows, axis=1)
         given, alone = self.model.by_parent(levels)
         seen = levels >= 0
-        later = np.tri(levels.shape[1], k=-1, dtype=np.bool_)  # parents after the last of the first columns
+        shares = np.ascontiguousarray(np.moveaxis(np.exp(given, out=given), 3, 0))  # (columns, k, n, parents)
         for order in orders:
-            score = given[:, :, order[:, None], order].cumsum(axis=3)
-            score += alone[:, :, order, None]
-            score[:, :, later] = -np.inf
+            product, taken, joined = np.exp(alone), np.zeros(alone.shape[:2]), np.zeros(len(order))
+            out = np.empty(alone.shape)
+            for t, j in enumerate(order):
+                if t % RESCALED == 0:
+                    largest = product.max(axis=2, initial=TINY) / LARGEST
+                    product /= largest[:, :, None]
+                    taken += np.log(largest)
+                product *= shares[j]
+                joined[j] = 1.0
+                with np.errstate(divide="ignore"):
+                    out[:, :, t] = np.log(product @ joined) + taken
             parents = seen[:, order].cumsum(axis=1)
-            yield _log_mean(score, parents, axis=2)
+            yield np.where(parents > 0, out - np.log(np.maximum(parents, 1)), 0.0)

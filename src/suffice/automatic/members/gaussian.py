@@ -109,7 +109,14 @@ class BlockMember(Member):
         """The predictive densities of new rows."""
 
     def scores(self, reading: BinnedRows) -> Array:
-        return self.density.log_density(reading.gaussian(self.version))
+        cells = reading.gaussian(self.version)
+        if reading.before is None or self.version in self.columns_read.basis:
+            return self.density.log_density(cells)
+        before = reading.before
+        if self.name not in before.shared:
+            before.shared[self.name] = self.density.with_cells(before.gaussian(self.version))
+        score = before.shared[self.name]
+        return np.asarray(self.density.log_density(cells) if score is None else score(cells, reading.place))
 
     def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
         yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
