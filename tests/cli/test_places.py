@@ -33,7 +33,7 @@ def test_a_table_in_front_of_its_model_is_told_apart(cli, model, tmp_path, comma
         assert again.status == 0, again.err
 
 
-@pytest.mark.parametrize("command", ["fit", "compare", "labels"])
+@pytest.mark.parametrize("command", ["fit", "compare", "labels", "cells"])
 def test_a_model_where_a_table_belongs(cli, model, tmp_path, command) -> None:
     done = cli(command, model, "--target", "species", *(["-o", tmp_path / "m.suffice"] if command == "fit" else []))
     assert done.status == 1

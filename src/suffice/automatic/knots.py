@@ -70,11 +70,12 @@ class NumberKnots(NamedTuple):
         found = [np.unique(own) for own in np.split(_quantiles(x, weight, np.concatenate(shares)), ends)]
         splines, cuts = found[: len(intervals)], found[len(intervals) :]
         return cls(
-            _normal_scores(x, weight), dict(zip(intervals, splines, strict=True)), dict(zip(bins, cuts, strict=True))
+            score_knots(x, weight), dict(zip(intervals, splines, strict=True)), dict(zip(bins, cuts, strict=True))
         )
 
 
-def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
+def score_knots(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return at most 200 different values of the numbers (n,) of these weights, and their normal scores."""
     values, group = np.unique(x, return_inverse=True)
     if not len(values):
         return np.zeros(1), np.zeros(1)

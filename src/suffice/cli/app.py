@@ -56,6 +56,7 @@ COMMANDS = {
         "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
     ),
     "labels": ("look:labels", "Say which labels of a table are probably wrong."),
+    "cells": ("cells:cells", "Say which cells of a table are probably wrong, and by what slip."),
     "columns": ("assess:columns", "Say what each column is worth, and which few columns serve as well as all."),
     "drift": (
         "assess:drift",
@@ -319,7 +320,7 @@ MODEL_DATA = (  # whose first word is a model and whose second, where there is o
     *("predict", "score", "explain", "outliers", "next", "drift", "impute", "update", "forget", "report"),
 )
 MODEL_ONLY = ("show", "columns", "sample", "release", "export", "drop-class", "rename-class")
-DATA_ONLY = ("fit", "compare", "labels")
+DATA_ONLY = ("fit", "compare", "labels", "cells")
 
 
 def misplaced(argv: Sequence[str]) -> str | None:

@@ -78,7 +78,7 @@ def look(
     $ suffice look penguins.csv --target species
     """
     with progress(common, f"Looking at {data.name}"):
-        X, y = _read(data, target, drop, missing_text, keep_spaces, sheet)
+        X, y = read_columns(data, target, drop, missing_text, keep_spaces, sheet)
         from ..report.profile import profile_table
 
         found = profile_table(X, y, data.name)
@@ -88,7 +88,7 @@ def look(
         print(visible("\n".join(_told(found, target, page_width()))))
 
 
-def _read(
+def read_columns(
     data: Path, target: str | None, drop: Sequence[str], missing: Sequence[str], keep_spaces: bool, sheet: str | None
 ) -> tuple[Table, Column | None]:
     """Return the columns of a table, and its labels if their column is named."""

@@ -35,6 +35,7 @@ from ..questions.forward_answer import ForwardValidation
 from ..questions.importance import Importance
 from ..questions.learning_curve import DRAWS, LearningCurve, curve_of
 from ..questions.quality import Quality, quality
+from ..questions.suspect_cells import SuspectCells, suspect_cells
 from ..report import Summary, summarize, summarize_at_hand, write_page
 from ..schema import Name
 from ..vocabulary import UnseenLevel
@@ -873,6 +874,73 @@ class Answers(State):
         """
         fitted, X = self._asked(X, missing_columns)
         return suspect_labels.suspect_labels(fitted, X, y, sample_weight, fdr, groups)
+
+    # --- which cells are wrong ----------------------------------------------------------------------------------------
+
+    def suspect_cells(
+        self,
+        X: object,
+        y: object = None,
+        groups: object = None,
+        *,
+        fdr: float = 0.1,
+        missing_columns: str = "error",
+    ) -> SuspectCells:
+        """Return the cells of a table that are probably wrong, given the other cells of their rows and the class.
+
+        Each row is judged by a model of this kind, with these settings, of the rows of four other fifths of the table,
+        learned without the cells that a first pass suspects, numbers as normal scores. With x the known cells of a row,
+        and x₋ⱼ those without cell j, the log odds that it is wrong are
+
+            log p(error xⱼ) − log p(x | y) + log p(x₋ⱼ | y) + log(.02 / .98)   in nats,
+
+        where an error is half a value of another row and half any value. The most suspect cell of a row is left out,
+        and the others are judged again without it, as long as one has odds above 1: two that contradict each other are
+        not both suspects. The p-value of a cell is the share of right cells of its column at least as suspect, by an
+        exponential tail of the root of the log odds, its scale from the body of the column.
+
+        Parameters
+        ----------
+        X : table (n, d)
+            At least 20 rows, best those that the model has learned. New rows are judged beside these.
+        y : array-like (n,), optional
+            Their labels; one may be missing (None, NaN). Without them all rows are of one class.
+        groups : array-like (n,), optional
+            Which rows belong together: those of a group judge none of it.
+        fdr : float between 0 and 1
+            The share of the cells named that may be right after all, at most, by Benjamini & Yekutieli over all cells.
+
+        Returns
+        -------
+        SuspectCells
+            `cells`, the worst first, each with `row`, `column`, `value`, `expected`, `slip` ("decimal point", "sign",
+            "unit", "digits", "swapped with …", or ""), `meant`, `p_value`, `adjusted`, `because`; `p_value` and
+            `adjusted` of all cells (n, d), NaN of those that are missing or not judged, which are texts, and columns
+            that share out a total; `to_dict()`, `to_frame()`.
+
+        Raises
+        ------
+        DataError, SettingError
+            Fewer than 20 rows or no column to judge; labels the model does not know; a model that leaves no rows out
+            (released, of several components, or that rows without a label have joined); `fdr` not between 0 and 1.
+
+        Notes
+        -----
+        A table has odd cells of its own, which are no mistakes; they are named as well. Benjamini & Yekutieli (2001),
+        doi:10.1214/aos/1013699998; the rest is Bayes' rule.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X[60, 0] = 52.0  # was 5.2... a point was lost
+        >>> worst = GaussianDiscriminant().fit(X, y).suspect_cells(X, y).cells[0]
+        >>> worst.row, worst.column, worst.slip, worst.meant
+        (60, 0, 'decimal point', 5.2)
+        """
+        fitted, X = self._asked(X, missing_columns)
+        return suspect_cells(fitted, X, y, groups, fdr)
 
     # --- what has moved -----------------------------------------------------------------------------------------------
 

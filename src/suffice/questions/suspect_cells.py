@@ -1,0 +1,226 @@
+"""Suspect cells in words: what was expected in their place, by what slip they may have come, and what speaks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scipy.stats import false_discovery_control
+
+from .._arrays import Array, Codes, NDArray, np
+from ..fitted import Fitted
+from ..schema import Kind, Name
+from ..table.dates import as_text
+from ..table.writing import NewColumn, make_table
+from .cell_odds import Judge, cell_pvalues, check_fdr, judge_cells
+
+FITS = 3.0  # nats below what is expected, up to where a value put right may be the one meant: 2.4 deviations
+UNITS = (2.54, 3.2808, 1.6093, 2.2046, 28.35, 4.1868)  # inch, foot, mile, pound, ounce, calorie
+TENS = (1000.0, 100.0, 10.0)
+REASONS = 3  # cells of the row that are named
+
+
+class SuspectCell(NamedTuple):
+    """A cell that is probably wrong.
+
+    `row` is the number of the row, from 0, `expected` what the other cells of the row let expect, `slip` how it may
+    have come about and `meant` the value put right by that, "" and None where nothing fits; `p_value` as it is and
+    `adjusted` for the number of cells; `because` the cells without which this one would be less suspect, the first
+    most.
+    """
+
+    row: int
+    column: Name
+    value: Any
+    expected: Any
+    slip: str
+    meant: Any
+    p_value: float
+    adjusted: float
+    because: tuple[Name, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SuspectCells:
+    """The suspect cells of a table, the worst first, and what is said of all cells.
+
+    Attributes
+    ----------
+    cells : tuple of SuspectCell
+    p_value, adjusted : arrays (n, d)
+        By row and column of the model; not a number where a cell is missing or not judged. `adjusted` by Benjamini &
+        Yekutieli over all cells, which depend on each other: up to `fdr` a cell is flagged.
+    fdr : float
+    """
+
+    cells: tuple[SuspectCell, ...]
+    p_value: Array
+    adjusted: Array
+    fdr: float
+
+    def __repr__(self) -> str:
+        """Return how many cells of how many are suspect."""
+        judged = int(np.isfinite(self.p_value).sum())
+        return f"SuspectCells({len(self.cells)} of {judged} cells, of which a share of {self.fdr:g} is right after all)"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the cells as lists by field."""
+        return {name: [getattr(cell, name) for cell in self.cells] for name in SuspectCell._fields}
+
+    def to_frame(self) -> Any:
+        """Return the same as a data frame of pandas, or of another library that is there; all but numbers are text."""
+        columns = []
+        for name, values in self.to_dict().items():
+            numeric = name in ("row", "p_value", "adjusted")
+            told = values if numeric else [", ".join(map(str, v)) if name == "because" else _text(v) for v in values]
+            kind = Kind.NUMERIC if numeric else Kind.CATEGORICAL
+            columns.append(NewColumn(name, kind, np.array(told, dtype=np.float64 if numeric else object)))
+        return make_table("pandas", True, columns)
+
+
+def suspect_cells(fitted: Fitted, X: object, y: object, groups: object, fdr: object) -> SuspectCells:
+    """Return the cells of a table that are probably wrong, at a false discovery rate `fdr`."""
+    rate = check_fdr(fdr)
+    judge, odds, stands = judge_cells(fitted, X, y, groups)
+    p_value = cell_pvalues(odds)
+    adjusted, known = np.full(p_value.shape, np.nan), ~np.isnan(p_value)
+    if known.any():
+        adjusted[known] = false_discovery_control(p_value[known], method="by")
+    row, column = np.nonzero(known & (np.nan_to_num(adjusted, nan=1.0) <= rate))
+    order = np.lexsort((-odds[row, column], p_value[row, column]))
+    row, column = row[order], column[order]
+    stands[row, column] = False
+    told = _Told(fitted, judge, stands, row, column)
+    slips, because = told.slips(), told.reasons()
+    cells = (
+        SuspectCell(
+            i,
+            fitted.schema.names[j],
+            told.value(i, j),
+            told.shown(j, float(told.top[f])),
+            slips[f][0],
+            slips[f][1],
+            float(p_value[i, j]),
+            float(adjusted[i, j]),
+            because[f],
+        )
+        for f, (i, j) in enumerate(zip(row.tolist(), column.tolist(), strict=True))
+    )
+    return SuspectCells(tuple(cells), p_value, adjusted, rate)
+
+
+class _Told:
+    """What is said of cells at these rows and columns (m,); `stands` (n, d) are the cells that are not suspect."""
+
+    def __init__(self, fitted: Fitted, judge: Judge, stands: NDArray[np.bool_], row: Codes, column: Codes) -> None:
+        self.fitted, self.judge, self.cells = fitted, judge, judge.cells
+        self.row, self.column, self.known = row, column, stands[row]
+        self.top = self.expected(column, self.known)  # score or code of each cell, by the others
+
+    def shown(self, j: int, value: float) -> Any:
+        """Return a level, a date as text, or a number as it may be recorded, of a code or a normal score."""
+        if j in self.cells.levels:
+            return self.cells.levels[j][int(value)]
+        if j not in self.judge.scales:
+            return float(value)
+        near, known = self.judge.scales[j].value(value), self.cells.values[:, j]
+        return self._number(j, float(known[np.nanargmin(np.abs(known - near))]))
+
+    def value(self, i: int, j: int) -> Any:
+        """Return what a cell holds."""
+        value = self.cells.values[i, j]
+        return self.cells.levels[j][int(value)] if j in self.cells.levels else self._number(j, float(value))
+
+    def _number(self, j: int, value: float) -> Any:
+        return as_text(value) if self.fitted.schema.columns[j].kind is Kind.DATE else value
+
+    def expected(self, column: Codes, known: NDArray[np.bool_]) -> Array:
+        """Return the expected score or code (m,) of a cell in each row, by the cells known."""
+        out = np.empty(len(column))
+        for j in np.unique(column).tolist():
+            own = np.flatnonzero(column == j)
+            out[own] = self.judge.expected(self.row[own], known[own], j)
+        return out
+
+    def _fits(self, column: Codes, values: Array, known: NDArray[np.bool_], top: Array) -> Array:
+        """Return log p (m,) of numbers in these columns less that at the scores `top`, −∞ where there is none."""
+        known, scores = known.copy(), np.full(len(column), np.nan)
+        for j in np.intersect1d(column, list(self.judge.scales)).tolist():
+            scores[column == j] = self.judge.scales[j].score(values[column == j])
+        known[np.arange(len(column)), column] = True
+        both = (self.judge.log_density(self.row, known, (column, own)) for own in (scores, top))
+        found = np.subtract(*both)
+        return np.where(np.isnan(scores), -np.inf, found)
+
+    def slips(self) -> list[tuple[str, Any]]:
+        """Return for each cell the slip under which it fits best, and the number meant; "" and None for none.
+
+        A slip that could make many numbers must make one that fits better: by the logarithm of how many.
+        """
+        best, found = np.full(len(self.row), -np.inf), [("", None)] * len(self.row)
+        if not len(self.row):
+            return found
+        x = np.where(np.isin(self.column, list(self.judge.scales)), self.cells.values[self.row, self.column], np.nan)
+        for name, several, values in self._candidates(x):
+            fits = self._fits(self.column, values, self.known, self.top)
+            fits = np.where(fits < -FITS, -np.inf, fits - np.log(several))
+            for f in np.flatnonzero(fits > best).tolist():
+                best[f] = fits[f]
+                found[f] = name, self._number(int(self.column[f]), float(f"{values[f]:.9g}"))
+        return found
+
+    def _candidates(self, x: Array) -> Iterator[tuple[str, int, Array]]:
+        """Yield slips, in how many ways each comes, and the numbers (m,) that they would have made into `x` (m,)."""
+        x = np.where(x == 0, np.nan, x)
+        yield "sign", 1, -x
+        for name, factors in (("decimal point", TENS), ("unit", UNITS)):
+            for factor in factors:
+                yield name, len(factors), x / factor
+                yield name, len(factors), x * factor
+        turned = [_turned(float(value)) for value in x]
+        for place in range(max(map(len, turned), default=0)):
+            yield "digits", len(TENS), np.array([own[place] if place < len(own) else np.nan for own in turned])
+        for other in self.judge.scales:
+            column, there = np.full(len(x), other), self.cells.values[self.row, other]
+            known = self.known.copy()
+            known[:, other] = False
+            top = self.expected(column, known)
+            here = self._fits(column, x, known, top)
+            swapped = (here > -FITS) & (here > self._fits(column, there, known, top)) & (self.column != other)
+            name = f"swapped with {self.fitted.schema.names[other]}"
+            yield name, len(self.judge.scales), np.where(swapped, there, np.nan)
+
+    def reasons(self) -> list[tuple[Name, ...]]:
+        """Return for each cell the columns of its row without which it would be less suspect, the first most."""
+        gain = np.full(self.known.shape, -np.inf)
+        names = self.fitted.schema.names
+        for i in np.flatnonzero(self.cells.judged).tolist():
+            own = np.flatnonzero(self.known[:, i])
+            if len(own):
+                known = self.known[own]
+                known[:, i] = False
+                without = self._change(own, known)
+                gain[own, i] = without - self._change(own, self.known[own])
+        order = np.argsort(-gain, axis=1, kind="stable")[:, :REASONS]
+        return [tuple(names[i] for i in some if gain[f, i] > 0) for f, some in enumerate(order.tolist())]
+
+    def _change(self, own: Codes, known: NDArray[np.bool_]) -> Array:
+        """Return log p(cell | known cells) (m,)."""
+        whole = known.copy()
+        whole[np.arange(len(own)), self.column[own]] = True
+        return self.judge.log_density(self.row[own], whole) - self.judge.log_density(self.row[own], known)
+
+
+def _turned(value: float) -> list[float]:
+    """Return a number with each two neighbouring digits that differ turned round."""
+    text = f"{abs(value):.12g}"
+    if "e" in text:
+        return []
+    places = [i for i in range(len(text) - 1) if text[i : i + 2].isdigit() and text[i] != text[i + 1]]
+    sign = -1.0 if value < 0 else 1.0
+    return [sign * float(text[:i] + text[i + 1] + text[i] + text[i + 2 :]) for i in places]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
