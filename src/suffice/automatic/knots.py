@@ -70,12 +70,11 @@ class NumberKnots(NamedTuple):
         found = [np.unique(own) for own in np.split(_quantiles(x, weight, np.concatenate(shares)), ends)]
         splines, cuts = found[: len(intervals)], found[len(intervals) :]
         return cls(
-            score_knots(x, weight), dict(zip(intervals, splines, strict=True)), dict(zip(bins, cuts, strict=True))
+            _normal_scores(x, weight), dict(zip(intervals, splines, strict=True)), dict(zip(bins, cuts, strict=True))
         )
 
 
-def score_knots(x: Array, weight: Array) -> tuple[Array, Array]:
-    """Return at most 200 different values of the numbers (n,) of these weights, and their normal scores."""
+def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
     values, group = np.unique(x, return_inverse=True)
     if not len(values):
         return np.zeros(1), np.zeros(1)

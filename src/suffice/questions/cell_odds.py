@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, is_number, logsumexp, np
-from ..automatic.knots import score_knots
-from ..automatic.table_rows import TableRows
+from .._arrays import Array, Codes, NDArray, is_number, logsumexp, ndtri, np
 from ..densities import Product, Rows
 from ..densities.product import take_rows
 from ..errors import DataError, SettingError, setting
@@ -69,7 +67,7 @@ class _Cells:
         return found
 
     def _read(self, part: Any, positions: Sequence[int], reals: bool) -> None:
-        if isinstance(part, TableRows):
+        if hasattr(part, "coded"):  # numbers and categories together
             width = part.numbers.shape[1]
             self._read(part.numbers, positions[:width], True)
             coded = len(part.coded.codes) - part.texts
@@ -89,7 +87,7 @@ class _Cells:
 
     def part_with(self, part: Any, positions: Sequence[int], values: Array, known: Flags) -> Any:
         """Return a block of encoded rows with numbers at other values (n, d), and without the cells not known."""
-        if isinstance(part, TableRows):
+        if hasattr(part, "coded"):  # numbers and categories together
             width = part.numbers.shape[1]
             numbers = self.part_with(part.numbers, positions[:width], values, known)
             return replace(part, numbers=numbers, coded=self.part_with(part.coded, positions[width:], values, known))
@@ -106,7 +104,8 @@ class _Scale:
     """Normal scores of a column of numbers; beyond its ends by a line, as the outer tenth goes on."""
 
     def __init__(self, values: Array) -> None:
-        self.x, self.z = score_knots(values, np.ones(len(values)))
+        self.x, held = np.unique(values, return_counts=True)
+        self.z = ndtri((np.cumsum(held) - 0.5 * held) / len(values))
 
     def score(self, x: Array) -> Array:
         """Return the normal scores of numbers (n,), NaN where missing."""
