@@ -281,8 +281,7 @@ class Fitted:
             raise error.named(self.who) from None
         if self.settings.missing == "error" and not is_device_array(rows[0]):  # arrays that stay elsewhere are complete
             pairs = zip(self.blocks[0].positions, np.isnan(rows[0]).any(axis=0).tolist(), strict=True)
-            names = [self.schema.names[p] for p, misses in pairs if misses]
-            if names:
+            if names := [self.schema.names[p] for p, misses in pairs if misses]:
                 raise DataError(
                     f"{either('Input X contains NaN: cells', 'Cells')} are missing in {quoted(names)}, and "
                     f"{either(setting('missing', 'error') + ' forbids', 'the model was made to refuse')} that. Next: "
@@ -425,6 +424,7 @@ class Fitted:
         """The value whose blocks are those of `joint`, and whose posteriors are its own: this one."""
         return self
 
+    doubt: ClassVar[Any] = None  # of a pool: how sure its probabilities are
     pool: ClassVar[Any] = None  # the members that give posteriors, a `StackedEnsemble`; None where the joint model does
 
     # --- rows left out -----------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from scipy import stats
 from suffice import (
     Dirichlet,
     GaussianDiscriminant,
-    GenerativeClassifier,
     GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
@@ -104,7 +103,6 @@ TEXTS = [["free prize now"], ["call me later"], ["win a prize"], ["see you later
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (GenerativeClassifier(), "probabilities are pooled"),
         (GenerativeForest(), "of the family forest"),
         (MixtureDiscriminant(2), "of the family mixture"),
         (NaiveBayes("laplace"), "0, 1, 2 of the family laplace"),

@@ -31,12 +31,11 @@ SAME = 1e-9  # relative difference of weights that rounding makes
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
 
 
-def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
-    """Return the fold (n,) of each row: rows of a class in turn, in an order that their ranks decide.
+def deal(own: Keys, codes: Codes, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row: rows of a class in turn, in the order of numbers that their `content` decides.
 
     One class goes on where another ended; which that is, contents decide as well, not the names of the classes.
     """
-    own = content(rows)
     of_class = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
     np.add.at(of_class, codes, mixed(own))
     order = np.lexsort((own, codes, of_class[codes]))
@@ -47,7 +46,7 @@ def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
 
 def dealt(sample: Sample, folds: int = FOLDS) -> Codes:
     """Return the fold (n,) of each row of a sample: whole groups together, where there are any."""
-    return deal(sample.rows, sample.codes, folds) if sample.place is None else sample.place
+    return deal(content(sample.rows), sample.codes, folds) if sample.place is None else sample.place
 
 
 def content(rows: MixedRows) -> Keys:

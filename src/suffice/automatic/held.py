@@ -114,9 +114,12 @@ class HeldFitted(Fitted):
     def recoded(self, rows: Rows) -> Rows:
         """Return encoded rows as members read them: cells of columns in which no row has a value are as if missing."""
         *others, every = super().recoded(rows)
+        return (*others, self.shown(every))
+
+    def shown(self, every: TableRows) -> TableRows:
+        """Return rows of all columns with nothing in those in which no row has a value."""
         empty = self.empty_columns
-        shown = [j for j, p in enumerate(self.blocks[-1].positions) if p not in empty] if empty else []
-        return (*others, every.showing(shown) if empty else every)
+        return every.showing([j for j, p in enumerate(self.blocks[-1].positions) if p not in empty]) if empty else every
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""

@@ -25,6 +25,7 @@ from .budget import rows_boosted, rows_judged
 from .by_columns import PoolByColumns, PoolShown
 from .choice import Choice, KeptChoice
 from .columns import BinnedRows
+from .doubt import Doubt
 from .forest_fitted import ForestJoint
 from .held import HeldFitted, MemberFamily, held_by
 from .joint import MOST_UNLABELLED, ShrunkGaussianFamily, joined_block, joint_note
@@ -263,6 +264,17 @@ class PooledFitted(HeldFitted):
         if priors is not None or self.priors is not None:
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
         return self.pool.log_posterior(self._read(rows), log_prior)
+
+    def bare(self, rows: Rows) -> Array:
+        """Return the pooled log posteriors (n, k), no floor mixed in."""
+        return replace(self.pool, floor=0.0).log_posterior(
+            self._read(rows), None if self.priors is None else self.log_prior
+        )
+
+    @shared
+    def doubt(self) -> Doubt:
+        """What tells how sure the pooled probabilities are."""
+        return Doubt.of(self)
 
     def _read(self, rows: Rows) -> BinnedRows:
         return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)

@@ -269,7 +269,7 @@ def _judges(sample: Sample, k: int) -> Codes:
     """Return the numbers of the rows that judge: all, or every so many of a class, as their contents decide."""
     most = min(MOST_ROWS, max(FEWEST_JUDGES, MOST_SCORES // k))
     step = -(-len(sample) // most)
-    return np.flatnonzero(deal(sample.rows, sample.codes, step) == 0)
+    return np.flatnonzero(deal(content(sample.rows), sample.codes, step) == 0)
 
 
 def _masks(rows: BinnedRows) -> list[Codes]:

@@ -118,6 +118,11 @@ class Answers(State):
         parameters give in a share `level` of rows; they say nothing of what the model gets wrong, which
         `predict_set` does. Their width falls as 1 / √n.
 
+        Of `GenerativeClassifier` they are p ± t √(s² + τ²) on the scale of log-odds, joined with the Venn-Abers pair of
+        the rows left out: s is how far models without each eighth of the rows kept differ from it, t has 7 degrees of
+        freedom, and τ² is the upper limit of a variance that residuals of rows near each other have in common. These
+        models are learned when first asked for.
+
         Parameters
         ----------
         X : table (n, d)
@@ -128,14 +133,17 @@ class Answers(State):
         Raises
         ------
         SettingError
-            The posterior of the parameters has no closed form: automatic classifiers, forests, mixtures, Laplace and
-            text columns, covariances that are shrunk or of too few rows, models that rows without a label have joined.
+            The posterior of the parameters has no closed form: forests, mixtures, Laplace and text columns, covariances
+            that are shrunk or of too few rows, models that rows without a label have joined.
+        DataError
+            An automatic classifier keeps no rows: it was released, say.
 
         Notes
         -----
         Posteriors are those of the priors given (`prior`, a `Dirichlet` as `smoothing`). Without, they are under ½ a
         level, as a plain number smooths and is no belief, and under 1 / |Σ|: aᵀ Σ⁻¹ a / aᵀ S⁻¹ a is then a χ² of n − d
-        degrees of freedom, as it is over rows given Σ. `sample_weight` counts as so many rows.
+        degrees of freedom, as it is over rows given Σ. `sample_weight` counts as so many rows. Venn-Abers pairs: Vovk &
+        Petej (2014), arXiv 1211.0025; the variance in common: le Cessie & van Houwelingen (1991), Biometrics 47.
 
         Examples
         --------

@@ -22,8 +22,9 @@ def probability_interval(fitted: Fitted, rows: Rows, level: object) -> Array:
     """Return the lower and the upper end of the interval of each class probability (n, k, 2)."""
     checked = check_interval(fitted, level)
     told = np.exp(fitted.log_posterior(rows))[:, :, None]
-    found = _by_draws(fitted, rows, checked, len(told))
-    return np.concatenate([np.minimum(found[:, :, :1], told), np.maximum(found[:, :, 1:], told)], axis=2)
+    pooled = fitted.pool is not None
+    found = fitted.doubt.ends(fitted, rows, checked) if pooled else _by_draws(fitted, rows, checked, len(told))
+    return np.concatenate([np.fmin(found[:, :, :1], told), np.fmax(found[:, :, 1:], told)], axis=2)
 
 
 def check_interval(fitted: Fitted, level: object) -> float:
@@ -33,8 +34,11 @@ def check_interval(fitted: Fitted, level: object) -> float:
             f"{setting('level', level)} must lie above 0 and not above {CLOSEST}. Next: 0.9 gives intervals that hold "
             "nine of ten true probabilities."
         )
-    if fitted.pool is not None or fitted.bootstrap is not None:
-        raise _refused(fitted, "probabilities are pooled, or made of trees")
+    if fitted.pool is not None:
+        _ = fitted.doubt  # made once, before parts of a table ask for it
+        return float(level)
+    if fitted.bootstrap is not None:
+        raise _refused(fitted, "probabilities are made of trees")
     if fitted.past.joined:
         raise _refused(fitted, "rows without a label joined it by EM")
     for block, own in zip(fitted.blocks, posteriors(fitted, covering=True), strict=True):
