@@ -101,16 +101,6 @@ def test_weights_that_are_all_alike_change_nothing(penguins, fitted, weight):
     assert (model.predict_set(X) == fitted.predict_set(X)).mean() > 0.999  # a score may be the threshold itself
 
 
-def test_units_and_columns_in_another_order():
-    X, y = load_wine(return_X_y=True)
-    model = GenerativeClassifier().fit(X, y)
-    scale = 10.0 ** np.arange(-6, 7)
-    posterior = model.predict_proba(X)
-    assert_allclose(GenerativeClassifier().fit(X * scale, y).predict_proba(X * scale), posterior, atol=1e-7)
-    back = GenerativeClassifier().fit(X[:, ::-1], y).predict_proba(X[:, ::-1])
-    assert_allclose(back, posterior, atol=1e-7)
-
-
 @pytest.mark.parametrize("rows", [60, 400])
 def test_beyond_the_rows_kept_statistics_take_their_place(rows):
     X, y = made()

@@ -70,18 +70,6 @@ def assert_same(found, expected, X, atol=1e-9):
 # --- edits -------------------------------------------------------------------------------------------------------
 
 
-def test_halves_and_batches_are_the_whole_while_rows_are_kept(table):
-    X, y = table
-    whole = GenerativeForest().fit(X, y)
-    a, b, c = (GenerativeForest().fit(*rows(X, y, own)) for own in np.array_split(np.arange(300), 3))
-    assert_same(copy.deepcopy(a).merge(b).merge(c), whole, X)
-    assert_same(copy.deepcopy(c).merge(copy.deepcopy(b).merge(a)), whole, X)
-    batches = GenerativeForest()
-    for own in np.array_split(np.arange(300), 4):
-        batches.partial_fit(*rows(X, y, own))
-    assert_same(batches, whole, X)
-
-
 def test_parts_join_a_frozen_forest_in_any_order(table):
     """Trees frozen by one model read the rows of others that are few, or of saved copies of it that went on."""
     X, y = table
@@ -193,21 +181,6 @@ def test_a_file_in_parts_is_its_rows_at_once(table, tmp_path, monkeypatch, keep_
 # --- what does not matter ----------------------------------------------------------------------------------------
 
 
-def test_the_order_of_rows_does_not_matter(model, table):
-    X, y = table
-    order = np.random.default_rng(0).permutation(300)
-    assert_same(clone(model).fit(*rows(X, y, order)), model, X)
-
-
-def test_the_order_of_columns_does_not_matter(table):
-    """While rows are kept; which rows freeze trees for good is decided by hashes of rows, in the columns' order."""
-    X, y = table
-    names = ["wet", "count", "colour", "size", "share"]
-    model, again = GenerativeForest().fit(X, y), GenerativeForest().fit(X[names], y)
-    assert_allclose(again.predict_log_proba(X[names]), model.predict_log_proba(X), rtol=0, atol=1e-9)
-    assert_allclose(again.score_samples(X[names]), model.score_samples(X), rtol=0, atol=1e-9)
-
-
 def test_the_order_of_columns_does_not_matter_where_rows_are_others_with_cells_exchanged():
     """Of two columns with the same values there are rows (a, b) and (b, a), in different classes."""
     rng = np.random.default_rng(4)
@@ -215,26 +188,6 @@ def test_the_order_of_columns_does_not_matter_where_rows_are_others_with_cells_e
     y = CLASSES[(X[:, 0] > X[:, 1]).astype(int) + (rng.random(300) < 0.2)]
     model, again = GenerativeForest().fit(X, y), GenerativeForest().fit(X[:, ::-1], y)
     assert_allclose(again.predict_log_proba(X[:, ::-1]), model.predict_log_proba(X), rtol=0, atol=1e-9)
-
-
-def test_the_order_of_classes_does_not_matter(model, table):
-    X, y = table
-    other = {"ash": "zebra", "birch": "yak", "cedar": "xerus"}
-    again = clone(model).fit(X, np.array([other[label] for label in y]))
-    assert_allclose(again.predict_log_proba(X)[:, ::-1], model.predict_log_proba(X), rtol=0, atol=1e-9)
-
-
-def test_units_do_not_matter():
-    """While rows are kept; other units have other hashes, which decide what rows freeze trees for good."""
-    X, y = make_table(holes=0.0)
-    before = GenerativeForest().fit(X, y)
-    for units in ([4.0, 0.5, 2.0**20], [2.54, 1e-3, 1e6]):
-        scaled = X.copy()
-        scaled[["size", "count", "share"]] *= units
-        found = GenerativeForest().fit(scaled, y)
-        assert_allclose(found.predict_log_proba(scaled), before.predict_log_proba(X), rtol=0, atol=1e-9)
-        moved = before.score_samples(X) - np.log(units).sum()
-        assert_allclose(found.score_samples(scaled), moved, rtol=0, atol=1e-6)
 
 
 def test_laws_of_a_joint_model():

@@ -121,16 +121,6 @@ def test_names_of_classes(request, setting, table):
     assert_allclose(found, posteriors(X, y, setting), rtol=0, atol=1e-9 if table == "holed" else 1e-11)
 
 
-def test_order_in_naive_bayes(blobs, rng):
-    X, y = blobs
-    words = np.array(["u", "v", "w"])[rng.integers(0, 3, len(y))]
-    table = np.column_stack([X[:, :2].astype(object), words.astype(object)])
-    before = NaiveBayes().fit(table, y).predict_proba(table)
-    order = rng.permutation(len(y))
-    found = NaiveBayes().fit(table[order][:, [2, 0, 1]], y[order]).predict_proba(table[:, [2, 0, 1]])
-    assert_allclose(found, before, rtol=0, atol=1e-11)
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

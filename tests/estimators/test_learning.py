@@ -209,14 +209,6 @@ def test_weights_are_copies(blobs, rng, setting):
     assert_same_answers(streamed_, repeated, X)
 
 
-def test_weights_are_copies_in_naive_bayes(mixed, rng):
-    X, y = mixed
-    copies = rng.integers(0, 4, len(y))
-    rows = np.repeat(np.arange(len(y)), copies)
-    weighted, repeated = NaiveBayes().fit(X, y, sample_weight=copies), NaiveBayes().fit(X[rows], y[rows])
-    assert_same_answers(weighted, repeated, X[rows])
-
-
 def test_rows_of_weight_zero_are_absent(blobs):
     """Even where they are the only rows of a class, or hold what no other row may."""
     X, y = blobs

@@ -138,30 +138,6 @@ def test_tables_with_categories_and_holes(make) -> None:
     assert np.delete(p, slips).mean() < 0.02
 
 
-@ALL
-def test_the_order_of_rows_columns_and_classes_does_not_matter(make) -> None:
-    X, _, label, _ = simulate(120, uniform(3, 0.1), 3.5, 8)
-    X = np.column_stack([X, X[:, 0] * X[:, 1]])
-    plain = make().fit(X, label).suspect_labels(X, label)
-    order = np.random.default_rng(0).permutation(120)
-    tolerance = {"atol": 2e-3 if make is GenerativeForest else 1e-6}
-    moved = make().fit(X[order], label[order]).suspect_labels(X[order], label[order])
-    assert_allclose(moved, plain[order], **tolerance)
-    if make not in (GenerativeForest, GenerativeClassifier):  # trees look at columns and classes in turn
-        turned = X[:, [2, 0, 1]]
-        assert_allclose(make().fit(turned, label).suspect_labels(turned, label), plain, **tolerance)
-        other = np.array(["z", "y", "x"])[label]
-        assert_allclose(make().fit(X, other).suspect_labels(X, other), plain, **tolerance)
-
-
-@pytest.mark.parametrize("make", [MODELS["full"], MODELS["shared"], GenerativeClassifier])
-def test_units_do_not_matter(make) -> None:
-    X, _, label, _ = simulate(200, uniform(2, 0.1), 3.5, 9)
-    Z = X * [1024.0, 0.125] + [4096.0, 8.0]
-    expected = make().fit(X, label).suspect_labels(X, label)
-    assert_allclose(make().fit(Z, label).suspect_labels(Z, label), expected, atol=1e-5)
-
-
 @FEW
 def test_a_row_gets_the_same_answer_alone_as_among_all(make) -> None:
     X, _, label, _ = simulate(200, uniform(2, 0.1), 3.5, 10)

@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom, kstest
 
@@ -14,7 +13,6 @@ from suffice import (
     MixtureDiscriminant,
     NaiveBayes,
     NormalInverseWishart,
-    load,
 )
 from suffice.drop_in import MultinomialNB
 from suffice.errors import DataError
@@ -125,21 +123,6 @@ def test_weights_count_copies_and_scale_does_not_matter(rng):
     np.testing.assert_allclose(weighted, copied, atol=0.02)  # copies count as rows: 1 / (1 + n) is smaller
     heavy = model().fit(X, y, sample_weight=5.0 * np.ones(80)).outlier_pvalues(new)
     np.testing.assert_allclose(heavy, model().fit(X, y).outlier_pvalues(new), atol=1e-9)
-
-
-def test_a_saved_model_an_edited_one_and_other_units_give_the_same(rng, tmp_path):
-    X = pd.DataFrame(rng.normal(size=(90, 3)), columns=list("abc")).assign(d=rng.choice(["x", "y"], 90))
-    X.iloc[4, 1] = None
-    y, new = np.arange(90) % 3, X[::7].assign(a=lambda t: 2 * t["a"])
-    for model in (NaiveBayes(), GenerativeClassifier(), MixtureDiscriminant(2)):
-        table, ask = (X[["a", "c"]], new[["a", "c"]]) if isinstance(model, MixtureDiscriminant) else (X, new)
-        p = model.fit(table, y).outlier_pvalues(ask)
-        model.save(tmp_path / "model")
-        np.testing.assert_allclose(load(tmp_path / "model").outlier_pvalues(ask), p, atol=1e-12)
-    parts = NaiveBayes().fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
-    np.testing.assert_allclose(parts.outlier_pvalues(new), NaiveBayes().fit(X, y).outlier_pvalues(new), atol=1e-9)
-    large = NaiveBayes().fit(X.assign(a=1e5 * X["a"]), y).outlier_pvalues(new.assign(a=1e5 * new["a"]))
-    np.testing.assert_allclose(large, NaiveBayes().fit(X, y).outlier_pvalues(new), atol=1e-6)
 
 
 def test_a_class_of_one_row_and_a_table_of_one(rng):

@@ -260,15 +260,6 @@ def test_a_larger_prior_never_lowers_its_class(weights):
     assert (after[inside] > before[inside]).all()
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_units_of_a_column_do_not_matter(shared):
-    """scikit-learn's QDA fails on iris with one column in units 1000 times smaller."""
-    scaled = IRIS_X * [1e6, 1, 1e-6, 1000]
-    plain = GaussianDiscriminant(shared=shared).fit(IRIS_X, IRIS_Y).predict_proba(IRIS_X)
-    found = GaussianDiscriminant(shared=shared).fit(scaled, IRIS_Y).predict_proba(scaled)
-    assert_allclose(found, plain, rtol=0, atol=1e-11)
-
-
 def test_nearly_collinear_columns_are_left_alone():
     """scikit-learn's QDA refuses its own breast cancer table, whose correlations have full rank (least value 2e-4)."""
     X, y = load_breast_cancer(return_X_y=True)

@@ -17,8 +17,6 @@ from suffice.automatic.weighing import FewKnown, usually_known
 from suffice.datasets import penguins_path
 from suffice.export.lower import lower
 
-SAME = 1e-9  # the same rows, summed in another order
-
 
 def copies(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Two classes whose columns are nearly copies of one another: each says about as much as all of them."""
@@ -140,33 +138,6 @@ def test_an_island_alone_says_about_what_it_says_in_the_table(penguins, model) -
 def test_nothing_known_is_the_class_shares(penguins, model) -> None:
     nothing = pd.DataFrame([dict.fromkeys(penguins[0])])
     assert_allclose(model.predict_proba(nothing)[0], model.priors_, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_order_and_units_do_not_matter() -> None:
-    X, y = load_wine(return_X_y=True)
-    rows = np.vstack([hiding(X[::3], left, 0) for left in (1, 2, 4)])
-    expected = GenerativeClassifier().fit(X, y).predict_proba(rows)
-    rng = np.random.default_rng(3)
-    order, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
-    assert_allclose(GenerativeClassifier().fit(X[order], y[order]).predict_proba(rows), expected, atol=1e-7)
-    turned = GenerativeClassifier().fit(X[:, columns], y).predict_proba(rows[:, columns])
-    assert_allclose(turned, expected, atol=1e-7)
-    scale = np.exp2(rng.integers(-3, 4, X.shape[1]))  # exact in floating point, as the order of equal ranks must be
-    assert_allclose(GenerativeClassifier().fit(X * scale, y).predict_proba(rows * scale), expected, atol=1e-7)
-    renamed = GenerativeClassifier().fit(X, np.array(["c", "a", "b"])[y]).predict_proba(rows)
-    assert_allclose(renamed[:, [2, 0, 1]], expected, atol=1e-7)
-
-
-def test_halves_merge_to_the_whole(penguins, model, tmp_path) -> None:
-    rows, species = penguins
-    few = rows.where(np.random.default_rng(0).random(rows.shape) < 0.3, other=None)
-    merged = (
-        GenerativeClassifier().fit(rows[::2], species[::2]).merge(GenerativeClassifier().fit(rows[1::2], species[1::2]))
-    )
-    assert_allclose(merged.predict_proba(few), model.predict_proba(few), atol=SAME)
-    model.save(tmp_path / "model.suffice")
-    assert_array_equal(load(tmp_path / "model.suffice").predict_proba(few), model.predict_proba(few))
 
 
 def test_a_released_model_keeps_them(penguins, model, tmp_path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from suffice import RDA, GaussianDiscriminant, load
+from suffice import RDA, GaussianDiscriminant
 from suffice.densities import Full
 from suffice.errors import SettingError
 from suffice.estimate import Settings, Shrinkage
@@ -115,36 +115,6 @@ def test_the_choice_is_told(iris):
     assert "leave-one-out" in str(model.notes_[0])
     told = GaussianDiscriminant(shrinkage=model.shrinkage_).fit(*iris[:2])
     np.testing.assert_array_equal(told.predict_proba(iris[0]), model.predict_proba(iris[0]))
-
-
-def test_parts_files_order_and_units_do_not_matter(iris, tmp_path):
-    X, y, model = iris
-    order = np.random.default_rng(1).permutation(len(y))
-    expected = model.predict_proba(X)
-    parts = GaussianDiscriminant(shrinkage="loo")
-    for index in np.array_split(order, 4):
-        parts.partial_fit(X[index], y[index], classes=[0, 1, 2])
-    halves = [GaussianDiscriminant(shrinkage="loo").fit(X[i::2], y[i::2]) for i in (0, 1)]
-    merged = halves[0].merge(halves[1])
-    model.save(tmp_path / "iris.suffice")
-    scaled = GaussianDiscriminant(shrinkage="loo").fit(X * [1e-3, 1.0, 1e4, 7.0], y)
-    for other, Z in (
-        (parts, X),
-        (merged, X),
-        (load(tmp_path / "iris.suffice"), X),
-        (scaled, X * [1e-3, 1.0, 1e4, 7.0]),
-    ):
-        assert other.shrinkage_ == model.shrinkage_
-        np.testing.assert_allclose(other.predict_proba(Z), expected, atol=1e-10)
-
-
-def test_weight_two_is_the_row_twice(iris):
-    X, y, _ = iris
-    weight = 1.0 + (np.arange(len(y)) % 2)
-    whole = GaussianDiscriminant(shrinkage="loo").fit(X, y, sample_weight=weight)
-    again = np.repeat(np.arange(len(y)), weight.astype(int))
-    copies = GaussianDiscriminant(shrinkage="loo").fit(X[again], y[again])
-    assert whole.shrinkage_ == copies.shrinkage_
 
 
 def test_rows_without_a_label_and_missing_cells(iris):

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
-from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart, load
+from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 
 OPEN = NormalInverseWishart()
 
@@ -59,30 +59,6 @@ def test_independent_columns_choose_by_the_exact_leave_one_out(model, rng):
     for strength in (1.0, 10.0, 100.0, 1000.0):
         better = mine - own(NormalInverseWishart(strength, 0.9))
         assert better.mean() < 0.01 + better.std() / np.sqrt(60)
-
-
-def test_parts_files_order_units_and_copies_do_not_matter(tmp_path):
-    X, y = load_wine(return_X_y=True)
-    X, y = X[::2, :5], y[::2]
-    model = GaussianDiscriminant(prior=OPEN).fit(X, y)
-    order = np.random.default_rng(0).permutation(len(y))
-    halves = GaussianDiscriminant(prior=OPEN).fit(X[order[:50]], y[order[:50]])
-    halves.merge(GaussianDiscriminant(prior=OPEN).fit(X[order[50:]], y[order[50:]]))
-    assert halves.prior_ == model.prior_
-    assert_allclose(halves.predict_proba(X), model.predict_proba(X), atol=1e-9)
-    scaled = GaussianDiscriminant(prior=OPEN).fit(X * [1e-3, 1.0, 1e4, 7.0, 0.1], y)
-    assert scaled.prior_ == model.prior_
-    for covariance in ("full", "diagonal"):
-        twice = GaussianDiscriminant(covariance, prior=OPEN).fit(np.tile(X, (2, 1)), np.tile(y, 2))
-        heavy = GaussianDiscriminant(covariance, prior=OPEN).fit(X, y, sample_weight=np.full(len(y), 2.0))
-        assert_allclose(twice.statistics_.weight, heavy.statistics_.weight)
-        assert_allclose(twice.prior_.strength, heavy.prior_.strength)
-    model.save(tmp_path / "model.suffice")
-    again = load(tmp_path / "model.suffice")
-    assert again.prior_ == model.prior_
-    assert again.prior == OPEN
-    assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=0, atol=0)
-    assert_allclose(again.partial_fit(X[:9], y[:9]).predict_proba(X), model.partial_fit(X[:9], y[:9]).predict_proba(X))
 
 
 def test_a_choice_is_made_anew_and_forgets_the_last_fit(rng):
