@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +40,19 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
         capsys.readouterr()
         status = main([str(word) for word in words])
         return Done(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def refused(cli: Callable[..., Done]) -> Callable[..., None]:
+    """Run a command that ends with a status other than 0 and one line on stderr, which holds some words."""
+
+    def run(*words: object, saying: str | Sequence[str], status: int = 1) -> None:
+        done = cli(*words)
+        assert done.status == status, done
+        for word in [saying] if isinstance(saying, str) else saying:
+            assert word in done.complaint
 
     return run
 

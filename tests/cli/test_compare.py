@@ -240,10 +240,8 @@ def test_fold_without_a_second_class(cli, write) -> None:
     assert models["nb"]["accuracy"] is not None
 
 
-def test_too_many_folds(cli) -> None:
-    done = cli("compare", penguins_path(), "--target", "species", "--folds", "153")
-    assert done.status == 1
-    assert "152 rows" in done.complaint
+def test_too_many_folds(refused) -> None:
+    refused("compare", penguins_path(), "--target", "species", "--folds", "153", saying="152 rows")
 
 
 @pytest.mark.slow
@@ -271,11 +269,9 @@ def test_curves_are_those_of_the_library(cli, frame, half, tmp_path) -> None:
     assert "344 rows (projected)" in text
 
 
-def test_curves_refuse_what_does_not_fit(cli, write, frame) -> None:
+def test_curves_refuse_what_does_not_fit(cli, refused, write, frame) -> None:
     few = write("few.csv", frame.iloc[::6].to_csv(index=False))
     done = cli("compare", few, "--target", "species", "--curve", "--draws", 1)
     assert "There are 58 rows with a label" in done.out
     for options in (("--curve", "--folds", 3), ("--curve", "--by", "loo"), ("--draws", 2), ("-o", "x.csv")):
-        done = cli("compare", penguins_path(), "--target", "species", *options)
-        assert done.status == 2
-        assert "--curve" in done.complaint
+        refused("compare", penguins_path(), "--target", "species", *options, saying="--curve", status=2)

@@ -55,7 +55,5 @@ def test_json(cli) -> None:
 
 
 @pytest.mark.parametrize("words", [["completion"], ["completion", "tcsh"]])
-def test_what_is_no_shell(cli, words) -> None:
-    done = cli(*words)
-    assert done.status == 2
-    assert "suffice completion --help" in done.complaint
+def test_what_is_no_shell(refused, words) -> None:
+    refused(*words, saying="suffice completion --help", status=2)

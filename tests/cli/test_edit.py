@@ -168,17 +168,16 @@ def test_an_error_leaves_the_file_as_it_was(cli, write, penguins, case) -> None:
     assert not [path for path in model.parent.iterdir() if path.suffix == ".tmp"]
 
 
-def test_a_model_that_cannot_be_estimated_is_not_written(cli, write) -> None:
+def test_a_model_that_cannot_be_estimated_is_not_written(cli, refused, write) -> None:
     """With --shrinkage 0 a covariance of two rows is refused, and a file that could not be read must not appear."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(8, 2))
     table = pa.table({"u": x[:, 0], "v": x[:, 1], "species": ["a"] * 4 + ["b"] * 4})
     model = fitted(cli, write, table, "full", "m.suffice", "--shrinkage", "0")
     before = model.read_bytes()
-    done = cli("forget", model, write("two.parquet", table.slice(0, 2)), "--target", "species")
-    assert done.status == 1
-    assert "'a'" in done.complaint
-    assert "rank 1 of 2" in done.complaint
+    refused(
+        "forget", model, write("two.parquet", table.slice(0, 2)), "--target", "species", saying=["'a'", "rank 1 of 2"]
+    )
     assert model.read_bytes() == before
 
 
@@ -212,10 +211,8 @@ def test_priors_and_reject(cli, model, penguins) -> None:
         (["--reject", "1.5"], "reject"),
     ],
 )
-def test_decisions_that_cannot_be(cli, model, words, message) -> None:
-    done = cli("predict", model, penguins_path(), *words)
-    assert done.status == 2
-    assert message in done.complaint
+def test_decisions_that_cannot_be(refused, model, words, message) -> None:
+    refused("predict", model, penguins_path(), *words, saying=message, status=2)
 
 
 def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:

@@ -34,10 +34,15 @@ def test_a_table_in_front_of_its_model_is_told_apart(cli, model, tmp_path, comma
 
 
 @pytest.mark.parametrize("command", ["fit", "compare", "labels", "cells"])
-def test_a_model_where_a_table_belongs(cli, model, tmp_path, command) -> None:
-    done = cli(command, model, "--target", "species", *(["-o", tmp_path / "m.suffice"] if command == "fit" else []))
-    assert done.status == 1
-    assert "is a model" in done.complaint
+def test_a_model_where_a_table_belongs(refused, model, tmp_path, command) -> None:
+    refused(
+        command,
+        model,
+        "--target",
+        "species",
+        *(["-o", tmp_path / "m.suffice"] if command == "fit" else []),
+        saying="is a model",
+    )
 
 
 @pytest.mark.parametrize("command", ["show", "columns"])
@@ -49,15 +54,13 @@ def test_what_fails_for_another_reason_says_that(cli, model) -> None:
     assert "'nothing'" in cli("score", model, TABLE, "--target", "nothing").complaint
 
 
-def test_the_same_is_not_merged_twice_unless_told(cli, model, tmp_path) -> None:
+def test_the_same_is_not_merged_twice_unless_told(cli, refused, model, tmp_path) -> None:
     copy, other, merged = (tmp_path / f"{name}.suffice" for name in ("copy", "other", "merged"))
     shutil.copy(model, copy)
     rows = load(model).statistics_.rows
     assert cli("fit", TABLE, "--target", "species", "--model", "nb", "-o", other).status == 0  # by itself, of the same
     for second in (model, copy, other):
-        done = cli("merge", model, second, "-o", merged)
-        assert done.status == 2
-        assert "--again" in done.complaint
+        refused("merge", model, second, "-o", merged, saying="--again", status=2)
         assert not merged.exists()
         assert cli("merge", model, second, "-o", merged, "--again").status == 0
         assert load(merged).statistics_.rows == 2 * rows
@@ -90,10 +93,14 @@ def test_others_merge_as_they_did(cli, tmp_path) -> None:
         (["export", "MODEL", "--to", "sql"], "o.suffice", "model"),
     ],
 )
-def test_a_name_that_promises_something_else_is_questioned(cli, model, tmp_path, words, name, promised) -> None:
-    done = cli(*(model if word == "MODEL" else word for word in words), "-o", tmp_path / name)
-    assert done.status == 2
-    assert f"the ending of a {promised}" in done.complaint
+def test_a_name_that_promises_something_else_is_questioned(refused, model, tmp_path, words, name, promised) -> None:
+    refused(
+        *(model if word == "MODEL" else word for word in words),
+        "-o",
+        tmp_path / name,
+        saying=f"the ending of a {promised}",
+        status=2,
+    )
     assert not (tmp_path / name).exists()
 
 
