@@ -74,49 +74,36 @@ def test_counts_that_share_a_total(rng):
     check_shipped_model(NaiveBayes("multinomial").fit(X, y), X, y)
 
 
-def wrong(law):
+WRONG = {
+    "bayes": ("score_samples", lambda found: found + 1e-3),
+    "nothing_known": ("predict_proba", lambda found: found[:, ::-1]),
+    "conditionals": ("impute", lambda found: [table * 1.01 for table in found]),
+    "observed_cells_stay": ("impute", lambda found: [table + 1e-9 for table in found]),
+    "sets": ("predict_set", lambda found: found ^ found[:1]),
+    "reasons": ("explain", lambda found: found * (1.0 + 1e-6)),
+    "one_by_one": ("predict_joint_log_proba", lambda found: found - found[0, 0] * 1e-6),
+    "learns_in_any_order": ("merge", lambda found: found.partial_fit([[0.0, 0.0]], ["b"])),
+    "draws": ("sample", lambda found: (found[0] * 3.0, found[1])),
+}
+
+
+def wrong(answer, by):
     """An estimator with one answer that is off."""
 
     class Wrong(GaussianDiscriminant):
         pass
 
-    def altered(answer, by):
-        return lambda self, *args, **kwargs: by(getattr(GaussianDiscriminant, answer)(self, *args, **kwargs))
-
-    changes = {
-        "bayes": ("score_samples", lambda found: found + 1e-3),
-        "nothing_known": ("predict_proba", lambda found: found[:, ::-1]),
-        "conditionals": ("impute", lambda found: [table * 1.01 for table in found]),
-        "observed_cells_stay": ("impute", lambda found: [table + 1e-9 for table in found]),
-        "sets": ("predict_set", lambda found: found ^ found[:1]),
-        "reasons": ("explain", lambda found: found * (1.0 + 1e-6)),
-        "one_by_one": ("predict_joint_log_proba", lambda found: found - found[0, 0] * 1e-6),
-        "learns_in_any_order": ("merge", lambda found: found.partial_fit([[0.0, 0.0]], ["b"])),
-        "draws": ("sample", lambda found: (found[0] * 3.0, found[1])),
-    }
-    answer, by = changes[law]
-    setattr(Wrong, answer, altered(answer, by))
+    setattr(
+        Wrong, answer, lambda self, *args, **kwargs: by(getattr(GaussianDiscriminant, answer)(self, *args, **kwargs))
+    )
     return Wrong
 
 
-@pytest.mark.parametrize(
-    "law",
-    [
-        "bayes",
-        "nothing_known",
-        "conditionals",
-        "observed_cells_stay",
-        "sets",
-        "reasons",
-        "one_by_one",
-        "learns_in_any_order",
-        "draws",
-    ],
-)
+@pytest.mark.parametrize("law", WRONG)
 def test_what_is_broken_is_named(law, rng):
     X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 3 % 2]
     X[y == "b"] += 1.0
-    model = wrong(law)().fit(X, y)
+    model = wrong(*WRONG[law])().fit(X, y)
     named = "bayes" if law == "one_by_one" else law  # joint densities that are off contradict the row's density first
     with pytest.raises(AssertionError, match=f"^{named}:"):
         check_shipped_model(model, X, y)

@@ -23,6 +23,11 @@ class Done(NamedTuple):
     out: str
     err: str
 
+    def ok(self) -> Done:
+        """This, if the command ended well."""
+        assert self.status == 0, self.err
+        return self
+
     @property
     def complaint(self) -> str:
         """The single line on stderr of a command that failed; stdout must be empty."""

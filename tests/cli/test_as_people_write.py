@@ -156,8 +156,7 @@ def sales(tmp_path):
 def test_one_model_however_numbers_are_written(cli, sales, engine) -> None:
     found = {}
     for path in (*(sales / f"{name}.csv" for name in SHAPES), sales / "typed.xlsx", sales / "typed.jsonl"):
-        done = cli("fit", path, "--target", "y", "--model", "full", "-o", sales / "m.suffice", *engine)
-        assert done.status == 0, done.err
+        cli("fit", path, "--target", "y", "--model", "full", "-o", sales / "m.suffice", *engine).ok()
         found[path.name] = of_model(sales / "m.suffice")
         if path.name == "us.csv":
             kept = (sales / "m.suffice").read_bytes()
@@ -172,7 +171,7 @@ def test_one_model_however_numbers_are_written(cli, sales, engine) -> None:
 
 def test_another_unit_is_refused(cli, refused, sales, write) -> None:
     model = sales / "m.suffice"
-    assert cli("fit", sales / "us.csv", "--target", "y", "--model", "full", "-o", model).status == 0
+    cli("fit", sales / "us.csv", "--target", "y", "--model", "full", "-o", model).ok()
     for cells, words in (
         ("€5;35%;1", "amounts in $"),
         ("$5;35;1", "35 has no percent sign"),
@@ -183,12 +182,12 @@ def test_another_unit_is_refused(cli, refused, sales, write) -> None:
         with pytest.raises(SourceError):
             load(model).predict_table(sales / "new.csv", sales / "o.csv")
     for cells in ("$5;35%;1", "5;0.35;1", "5 USD;35 %;1", "5;;1"):
-        assert cli("predict", model, write("new.csv", f"price;rate;gain\n{cells}\n")).status == 0
+        cli("predict", model, write("new.csv", f"price;rate;gain\n{cells}\n")).ok()
 
 
 def test_filled_percentages_are_written_as_such(cli, sales, write) -> None:
     model = sales / "m.suffice"
-    assert cli("fit", sales / "us.csv", "--target", "y", "--model", "full", "-o", model).status == 0
+    cli("fit", sales / "us.csv", "--target", "y", "--model", "full", "-o", model).ok()
     rows = list(
         csv.reader(io.StringIO(cli("impute", model, write("n.csv", "price;rate;gain\n$5;12,5%;1\n$7;;2\n")).out))
     )
@@ -338,15 +337,12 @@ def test_one_model_in_every_notation_and_the_same_answers(cli, write, tmp_path, 
     found, answers = {}, {}
     for name, form in WRITTEN.items():
         path, model = write(f"{name}.csv", visits(form)), tmp_path / f"{name}.suffice"
-        done = cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model, *engine)
-        assert done.status == 0, done.err
+        done = cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model, *engine).ok()
         assert "'seen' was read as dates" in done.err
         found[name] = of_model(model)
     (tmp_path / "zip").mkdir()
     write("zip/z.csv.gz", gzip.compress(visits(WRITTEN["british"]).encode()))
-    assert (
-        cli("fit", tmp_path / "zip", "--target", "y", "--drop", "id", "--model", "nb", "-o", tmp_path / "z").status == 0
-    )
+    cli("fit", tmp_path / "zip", "--target", "y", "--drop", "id", "--model", "nb", "-o", tmp_path / "z").ok()
     found["folder"] = of_model(tmp_path / "z")
     assert all(own == found["iso"] for own in found.values())
     assert [own["name"] for own in found["iso"]["schema"]["columns"]] == ["seen", "seen_month", "seen_weekday", "x"]
@@ -355,7 +351,7 @@ def test_one_model_in_every_notation_and_the_same_answers(cli, write, tmp_path, 
             path = tmp_path / f"{name}.csv"
             answers[learned, name] = cli("predict", tmp_path / f"{learned}.suffice", path).out
             monkeypatch.setattr("suffice.cli.models.LARGE", 1)
-            assert cli("predict", tmp_path / f"{learned}.suffice", path, "-o", tmp_path / "o.csv").status == 0
+            cli("predict", tmp_path / f"{learned}.suffice", path, "-o", tmp_path / "o.csv").ok()
             monkeypatch.undo()
             rows = list(csv.reader(io.StringIO((tmp_path / "o.csv").read_text())))
             assert rows == list(csv.reader(io.StringIO(answers[learned, name])))
@@ -367,7 +363,7 @@ def test_later_dates_are_read_in_the_order_learned(cli, write, tmp_path) -> None
     for name in ("british", "american", "iso"):
         models[name] = tmp_path / f"{name}.suffice"
         told = ("--target", "y", "--drop", "id", "--model", "nb", "-o", models[name])
-        assert cli("fit", write("t.csv", visits(WRITTEN[name])), *told).status == 0
+        cli("fit", write("t.csv", visits(WRITTEN[name])), *told).ok()
     british, american = (
         write(f"{n}.csv", f"seen;x\n{cell};1\n") for n, cell in (("b", "03/04/2022"), ("a", "04/03/2022"))
     )
@@ -385,20 +381,20 @@ def test_later_dates_are_read_in_the_order_learned(cli, write, tmp_path) -> None
     assert cli("predict", models["british"], iso).out == expected  # as `suffice sample` writes them
     numbers = cli("predict", models["british"], write("n.csv", f"seen;x\n{(dt.date(2022, 4, 3) - EPOCH).days};1\n"))
     assert (numbers.status, "'seen' was date" in numbers.complaint) == (1, True)
-    assert cli("predict", models["british"], write("e.csv", "seen;x\n;1\n")).status == 0
+    cli("predict", models["british"], write("e.csv", "seen;x\n;1\n")).ok()
 
 
 def test_dates_where_numbers_were_learned_are_refused(cli, write, tmp_path) -> None:
     rows = "".join(f"{i};{'ab'[i % 2]}\n" for i in range(30))
     model = tmp_path / "m.suffice"
-    assert cli("fit", write("t.csv", "x;y\n" + rows), "--target", "y", "--model", "nb", "-o", model).status == 0
+    cli("fit", write("t.csv", "x;y\n" + rows), "--target", "y", "--model", "nb", "-o", model).ok()
     done = cli("predict", model, write("n.csv", "x\n2024-01-01\n"))
     assert "holds dates, such as '2024-01-01', and the model learned numbers there" in done.complaint
 
 
 def test_dates_are_kept_and_filled_as_they_were_written(cli, write, tmp_path) -> None:
     path, model = write("t.csv", visits(WRITTEN["british"])), tmp_path / "m.suffice"
-    assert cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).status == 0
+    cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).ok()
     new = write("n.csv", "seen;x\n31/12/2022;1\n;2\n")
     rows = list(csv.reader(io.StringIO(cli("predict", model, new, "--keep").out)))
     assert rows[0][:2] == ["seen", "x"]
@@ -414,21 +410,21 @@ def test_dates_are_kept_and_filled_as_they_were_written(cli, write, tmp_path) ->
 def test_update_and_forget_read_dates_alike(cli, write, tmp_path) -> None:
     model = tmp_path / "m.suffice"
     whole = write("t.csv", visits(WRITTEN["british"]))
-    assert cli("fit", whole, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).status == 0
+    cli("fit", whole, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).ok()
     before = load(model).statistics_.weight.tolist()
     more = write("more.csv", visits(WRITTEN["american"], order=-1))
-    assert cli("update", model, more, "--target", "y").status == 0
+    cli("update", model, more, "--target", "y").ok()
     assert load(model).statistics_.weight.tolist() == [2 * one for one in before]
-    assert cli("forget", model, more, "--target", "y").status == 0
+    cli("forget", model, more, "--target", "y").ok()
     assert load(model).statistics_.weight.tolist() == before
 
 
 def test_a_released_model_reads_dates_and_amounts(cli, write, tmp_path) -> None:
     rows = visits(WRITTEN["british"]).replace(";x;", ";x %;")
     path, model = write("t.csv", rows), tmp_path / "m.suffice"
-    assert cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).status == 0
-    assert cli("release", model, "-o", tmp_path / "r.suffice").status == 0
-    assert cli("predict", tmp_path / "r.suffice", path).status == 0
+    cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).ok()
+    cli("release", model, "-o", tmp_path / "r.suffice").ok()
+    cli("predict", tmp_path / "r.suffice", path).ok()
 
 
 def test_fit_table_reads_dates(write, tmp_path) -> None:
@@ -478,22 +474,21 @@ def test_auto_drop_leaves_out_what_names_rows(cli, write, tmp_path) -> None:
     ]
     path = write("t.csv", "\n".join(["n;customerID;name;seen;income;visits;kind;y", *rows, ""]))
     model = tmp_path / "m.suffice"
-    done = cli("fit", path, "--target", "y", "--auto-drop", "--model", "nb", "-o", model)
-    assert done.status == 0
+    done = cli("fit", path, "--target", "y", "--auto-drop", "--model", "nb", "-o", model).ok()
     assert load(model).feature_names_in_.tolist() == ["income", "visits", "kind"]  # all different, and a measurement
     line = next(line for line in done.err.splitlines() if line.startswith("Left out: "))
     assert line == (
         "Left out: 'seen' (dates), 'n' (whole numbers, all different), 'customerID' (whole numbers, all different), "
         "'name' (all different)."
     )
-    assert cli("compare", path, "--target", "y", "--auto-drop", "--by", "folds", "--folds", "2").status == 0
-    assert cli("predict", model, path).status == 0
+    cli("compare", path, "--target", "y", "--auto-drop", "--by", "folds", "--folds", "2").ok()
+    cli("predict", model, path).ok()
 
 
 def test_auto_drop_of_small_tables_and_parts(cli, refused, write, tmp_path) -> None:
     rows = "".join(f"{i},k{i},{'ab'[i % 2]}\n" for i in range(12))
     path, model = write("t.csv", "n,k,y\n" + rows), tmp_path / "m.suffice"
-    assert cli("fit", path, "--target", "y", "--auto-drop", "--model", "nb", "-o", model).status == 0
+    cli("fit", path, "--target", "y", "--auto-drop", "--model", "nb", "-o", model).ok()
     assert load(model).feature_names_in_.tolist() == ["n", "k"]  # by chance as much would be different
     refused(
         "fit",

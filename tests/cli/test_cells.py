@@ -28,8 +28,7 @@ def slipped(penguins, tmp_path):
 
 def test_suspects_are_those_of_the_library_by_their_rows_in_the_file(cli, slipped) -> None:
     table, file = slipped
-    done = cli("cells", file, "--target", "species", "--model", "nb", "--fdr", 0.05)
-    assert done.status == 0
+    done = cli("cells", file, "--target", "species", "--model", "nb", "--fdr", 0.05).ok()
     told = list(csv.DictReader(io.StringIO(done.out)))
     columns, labels = table.drop_columns("species"), table["species"]
     found = NaiveBayes().fit(columns, labels).suspect_cells(columns, labels, fdr=0.05)
@@ -42,8 +41,7 @@ def test_suspects_are_those_of_the_library_by_their_rows_in_the_file(cli, slippe
 
 
 def test_without_a_target_rows_are_of_one_class(cli, slipped) -> None:
-    done = cli("cells", slipped[1], "--model", "nb", "--json")
-    assert done.status == 0
+    done = cli("cells", slipped[1], "--model", "nb", "--json").ok()
     assert {(cell["row"], cell["column"]) for cell in json.loads(done.out)["suspects"]} >= {(10, "body_mass_g")}
     refused = cli("cells", slipped[1], "--groups", "island")
     assert (refused.status, "need --target" in refused.complaint) == (2, True)

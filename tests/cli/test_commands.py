@@ -47,8 +47,8 @@ def parse(text: str) -> list[dict[str, str]]:
 def test_predictions_are_those_of_the_library(cli, tmp_path, penguins, name) -> None:
     """Fitting and labelling by command gives what the library gives in memory."""
     file, out = tmp_path / "m.suffice", tmp_path / "answers.parquet"
-    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).status == 0
-    assert cli("predict", file, penguins_path(), "-o", out).status == 0
+    cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).ok()
+    cli("predict", file, penguins_path(), "-o", out).ok()
     columns = penguins.drop_columns("species") if name in ("nb", "forest") else penguins.select(NUMBERS)
     reference = ESTIMATORS[name].fit(columns, penguins["species"])
     answers = pq.read_table(out)
@@ -61,10 +61,9 @@ def test_predictions_are_those_of_the_library(cli, tmp_path, penguins, name) -> 
 def test_every_format_gives_the_same_answers(cli, tmp_path, penguins_file, model) -> None:
     """Text read as a dictionary, numbers, missing cells: the same table whatever holds it."""
     file = tmp_path / "other.suffice"
-    assert cli("fit", penguins_file, "--target", "species", "--model", "nb", "-o", file).status == 0
+    cli("fit", penguins_file, "--target", "species", "--model", "nb", "-o", file).ok()
     expected = cli("predict", model, penguins_path())
-    answered = cli("predict", file, penguins_file)
-    assert answered.status == 0
+    answered = cli("predict", file, penguins_file).ok()
     for mine, theirs in zip(parse(answered.out), parse(expected.out), strict=True):
         assert mine["label"] == theirs["label"]
         assert float(mine["log_density"]) == pytest.approx(float(theirs["log_density"]), rel=1e-9)
@@ -97,8 +96,7 @@ def test_json_is_one_document(cli, tmp_path, model, command) -> None:
         "show": ("show", model),
         "compare": ("compare", penguins_path(), "--target", "species", "--folds", "2"),
     }[command]
-    done = cli(*words, "--json")
-    assert done.status == 0
+    done = cli(*words, "--json").ok()
     assert isinstance(json.loads(done.out, parse_constant=pytest.fail), dict)
 
 
@@ -119,8 +117,7 @@ def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
             GaussianDiscriminant(shared=True, shrinkage=0.2, divisor="unbiased", priors="uniform"),
         ),
     ):
-        done = cli("fit", data, *words, *options, "-o", tmp_path / "m")
-        assert done.status == 0
+        cli("fit", data, *words, *options, "-o", tmp_path / "m").ok()
         used = ["island", *NUMBERS[:-1]] if isinstance(estimator, NaiveBayes) else NUMBERS[:-1]
         estimator.fit(penguins.select(used), penguins["species"], sample_weight=weights.to_numpy())
         np.testing.assert_allclose(
@@ -151,8 +148,7 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, write, pengu
         (["--model", "mixture", "--components", "2"], MixtureDiscriminant(2, random_state=0), numbers),
         (["--model", "mixture"], MixtureDiscriminant("bic", random_state=0), numbers),
     ):
-        done = cli("fit", data, "--target", "species", *options, "-o", tmp_path / "m")
-        assert done.status == 0, done.err
+        done = cli("fit", data, "--target", "species", *options, "-o", tmp_path / "m").ok()
         expected = estimator.fit(rows, penguins["species"]).predict_proba(rows)
         np.testing.assert_allclose(load(tmp_path / "m").predict_proba(rows), expected, atol=1e-12)
     assert "mixtures of Gaussians" in done.err
@@ -171,8 +167,7 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, write, pengu
     ],
 )
 def test_rows_kept_and_members_reach_the_estimator(cli, tmp_path, options, expected) -> None:
-    done = cli("fit", penguins_path(), "--target", "species", *options, "-o", tmp_path / "m")
-    assert done.status == 0, done.err
+    done = cli("fit", penguins_path(), "--target", "species", *options, "-o", tmp_path / "m").ok()
     found = load(tmp_path / "m").get_params()
     assert {name: found[name] for name in expected} == expected
     assert ("It holds 344 rows as they were" in done.err) == (expected["keep_rows"] != 60)
@@ -212,8 +207,7 @@ def test_families_and_components_that_cannot_be(cli, tmp_path, options, status, 
 
 def test_gaussian_models_take_numbers_and_truth_values(cli, write, tmp_path) -> None:
     table = pa.table({"y": ["a", "b"] * 10, "n": range(20), "t": [True, False, False, True] * 5, "s": ["u", "v"] * 10})
-    done = cli("fit", write("t.parquet", table), "--target", "y", "--model", "full", "-o", tmp_path / "m")
-    assert done.status == 0
+    done = cli("fit", write("t.parquet", table), "--target", "y", "--model", "full", "-o", tmp_path / "m").ok()
     assert "'s'" in done.err
     assert load(tmp_path / "m").feature_names_in_.tolist() == ["n", "t"]
 
@@ -222,8 +216,7 @@ def test_rows_without_label_are_left_out_and_counted(cli, write, tmp_path, pengu
     labels = penguins["species"].to_pylist()
     labels[3] = labels[300] = None
     data = write("some.csv", penguins.set_column(0, "species", pa.array(labels)))
-    done = cli("fit", data, "--target", "species", "-o", tmp_path / "m", "--json")
-    assert done.status == 0
+    done = cli("fit", data, "--target", "species", "-o", tmp_path / "m", "--json").ok()
     assert "2 of 344 rows have no 'species'" in done.err
     assert json.loads(done.out)["rows"] == 342
 
@@ -231,7 +224,7 @@ def test_rows_without_label_are_left_out_and_counted(cli, write, tmp_path, pengu
 def test_whole_numbers_stored_as_floats_are_classes(cli, write, tmp_path) -> None:
     """A tool that has no missing integers writes labels as 1.0 and NaN."""
     table = pa.table({"y": [1.0, 2.0, float("nan"), 1.0, 2.0], "x": [1, 5, 3, 2, 6]})
-    assert cli("fit", write("t.parquet", table), "--target", "y", "-o", tmp_path / "m").status == 0
+    cli("fit", write("t.parquet", table), "--target", "y", "-o", tmp_path / "m").ok()
     assert load(tmp_path / "m").classes_.tolist() == [1, 2]
 
 
@@ -243,7 +236,7 @@ def test_extra_columns_and_their_order_do_not_matter(cli, write, model, penguins
 def test_numeric_looking_categories_stay_categories(cli, write, tmp_path) -> None:
     """A later batch may hold only those categories that look like numbers."""
     fitted = write("fit.csv", "y,c\n" + "a,7\nb,x\na,7\nb,x\n" * 3)
-    assert cli("fit", fitted, "--target", "y", "-o", tmp_path / "m").status == 0
+    cli("fit", fitted, "--target", "y", "-o", tmp_path / "m").ok()
     done = cli("predict", tmp_path / "m", write("new.csv", "c\n7\n"))
     assert (done.status, parse(done.out)[0]["label"]) == (0, "a")
 
@@ -258,7 +251,7 @@ def test_a_batch_may_lack_every_cell_of_a_column(cli, write, model) -> None:
 
 def test_kept_columns_are_never_shadowed(cli, write, tmp_path) -> None:
     data = write("t.csv", "label,x,p_a\n" + "a,1,0\nb,5,1\na,2,0\nb,6,1\n" * 3)
-    assert cli("fit", data, "--target", "label", "-o", tmp_path / "m").status == 0
+    cli("fit", data, "--target", "label", "-o", tmp_path / "m").ok()
     done = cli("predict", tmp_path / "m", data, "--keep")
     assert done.out.splitlines()[0] == "label,x,p_a,predicted_label,predicted_p_a,p_b,log_density"
     assert "'predicted_label'" in done.err
@@ -279,7 +272,7 @@ def test_show_tells_classes_columns_and_rows(cli, model) -> None:
 
 def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(cli, tmp_path, penguins) -> None:
     file = tmp_path / "m"
-    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--quiet").status == 0
+    cli("fit", penguins_path(), "--target", "species", "-o", file, "--quiet").ok()
     expected = GenerativeClassifier().fit(penguins.drop_columns(["species"]), penguins["species"])
     facts, text = json.loads(cli("show", file, "--json").out), cli("show", file).out
     assert facts["model"] == "GenerativeClassifier"
@@ -296,7 +289,7 @@ def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "forest"])
 def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins, name) -> None:
     file = tmp_path / "m"
-    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).status == 0
+    cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).ok()
     estimator = load(file)
     columns = json.loads(cli("show", file, "--json").out)["columns"]
     covariances = np.broadcast_to(estimator.covariances_, (3, len(columns), len(columns)))
@@ -317,7 +310,7 @@ def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins,
 def test_show_describes_columns_of_a_forest_as_drawn_rows_do(cli, tmp_path, penguins, model) -> None:
     """Means, deviations and shares are those of many rows drawn from the density, to five standard errors."""
     file, n = tmp_path / "m", 4000
-    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", model).status == 0
+    cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", model).ok()
     columns = {column["name"]: column for column in json.loads(cli("show", file, "--json").out)["columns"]}
     assert list(columns) == [name for name in penguins.column_names if name != "species"]
     (density,) = load(file).model_.density.blocks
@@ -345,7 +338,7 @@ def test_show_describes_columns_of_a_forest_as_drawn_rows_do(cli, tmp_path, peng
 
 def test_show_fits_the_page_with_many_classes(cli, write, tmp_path) -> None:
     rows = "".join(f"class{i % 26:02},{i},{i % 7}\n" for i in range(260))
-    assert cli("fit", write("t.csv", "y,a,b\n" + rows), "--target", "y", *NB, "-o", tmp_path / "m").status == 0
+    cli("fit", write("t.csv", "y,a,b\n" + rows), "--target", "y", *NB, "-o", tmp_path / "m").ok()
     text = cli("show", tmp_path / "m").out
     assert max(map(len, text.splitlines())) <= 100
     assert "14 more classes" in text
@@ -376,7 +369,7 @@ def test_models_of_unnamed_columns_go_by_position(cli, write, tmp_path) -> None:
     done = cli("predict", tmp_path / "m", write("t.csv", "u,v\n0,0\n6,6\n"))
     assert [row["label"] for row in parse(done.out)] == ["a", "b"]
     assert "position" in done.err
-    assert cli("show", tmp_path / "m").status == 0
+    cli("show", tmp_path / "m").ok()
 
 
 def test_module_and_datasets() -> None:

@@ -152,8 +152,7 @@ def test_calibration_error_of_known_cases() -> None:
 
 @pytest.mark.slow
 def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
-    done = cli("compare", penguins_file, "--target", "species", "--folds", "2")
-    assert done.status == 0
+    done = cli("compare", penguins_file, "--target", "species", "--folds", "2").ok()
     notes = ("Note" + text for text in done.out.partition("\nNote")[2].split("\nNote"))
     (note,) = [note for note in notes if ": left out '" in note]
     assert all(word in note for word in ["full", "shared", "diagonal", "spherical", "'island'", "'sex'"])
@@ -198,8 +197,7 @@ def test_peers_are_those_of_scikit_learn(cli, write) -> None:
 
 def test_table_of_text_has_no_gaussian(cli, write) -> None:
     data = write("t.csv", "y,c\n" + "a,u\na,v\nb,v\nb,w\n" * 10)
-    done = cli("compare", data, "--target", "y", "--json")
-    assert done.status == 0
+    done = cli("compare", data, "--target", "y", "--json").ok()
     models = {model["model"]: model for model in json.loads(done.out)["models"]}
     assert models["full"]["accuracy"] is None
     assert "'c'" in models["full"]["notes"][0]
@@ -211,8 +209,7 @@ def test_truth_values_and_whole_numbers_as_classes(cli, write) -> None:
     rng = np.random.default_rng(0)
     for labels in (rng.integers(0, 2, 60) == 1, rng.integers(3, 6, 60)):
         table = pa.table({"y": labels, "x": rng.normal(size=60) + labels, "t": rng.integers(0, 2, 60) == 1})
-        done = cli("compare", write("t.parquet", table), "--target", "y", "--folds", "3", "--json")
-        assert done.status == 0
+        done = cli("compare", write("t.parquet", table), "--target", "y", "--folds", "3", "--json").ok()
         document = json.loads(done.out)
         assert all(model["accuracy"] is not None for model in document["models"])
         assert document["models"][0]["columns"] == ["x", "t"]
@@ -221,8 +218,7 @@ def test_truth_values_and_whole_numbers_as_classes(cli, write) -> None:
 def test_class_too_small_for_the_folds(cli, write) -> None:
     """A class with a single row is judged by models that never saw it: probability 0, log-loss of the clip."""
     rows = "".join(f"{'ab'[i % 2]},{i % 2 + i / 40}\n" for i in range(40))
-    done = cli("compare", write("t.csv", "y,x\n" + rows + "c,9\n"), "--target", "y", "--folds", "4", "--json")
-    assert done.status == 0
+    done = cli("compare", write("t.csv", "y,x\n" + rows + "c,9\n"), "--target", "y", "--folds", "4", "--json").ok()
     document = json.loads(done.out)
     assert document["smallest_class_rows"] == 1
     for model in document["models"]:
@@ -232,8 +228,7 @@ def test_class_too_small_for_the_folds(cli, write) -> None:
 
 def test_fold_without_a_second_class(cli, write) -> None:
     """Where a model cannot be fitted at all, its row says so and the others still answer."""
-    done = cli("compare", write("t.csv", "y,x\na,1\na,2\na,3\nb,9\n"), "--target", "y", "--folds", "2", "--json")
-    assert done.status == 0
+    done = cli("compare", write("t.csv", "y,x\na,1\na,2\na,3\nb,9\n"), "--target", "y", "--folds", "2", "--json").ok()
     models = {model["model"]: model for model in json.loads(done.out)["models"]}
     assert models["logistic"]["accuracy"] is None
     assert models["logistic"]["notes"]

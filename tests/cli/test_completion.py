@@ -20,8 +20,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_command_is_in_the_script(cli, shell) -> None:
-    done = cli("completion", shell)
-    assert done.status == 0
+    done = cli("completion", shell).ok()
     assert done.err == ""
     for command in COMMANDS:
         assert command in done.out

@@ -111,14 +111,13 @@ def test_known_numbers_in_a_table_of_one_row(write) -> None:
 def test_the_target_is_never_taken_for_numbers(cli, write, tmp_path) -> None:
     rows = "".join(f"{i % 12};{'k.A.' if i % 12 == 11 else i % 12}\n" for i in range(60))
     path, model = write("t.csv", "x;y\n" + rows), tmp_path / "m.suffice"
-    assert cli("fit", path, "--target", "y", "--model", "full", "-o", model).status == 0
+    cli("fit", path, "--target", "y", "--model", "full", "-o", model).ok()
     assert "12 classes" in cli("update", model, path, "--target", "y").err
 
 
 def test_dates_as_text_are_remarked(cli, write, tmp_path) -> None:
     rows = "".join(f"{1 + i % 28:02d}.03.2021;{i % 7};{'ab'[i % 2]}\n" for i in range(40))
-    done = cli("fit", write("t.csv", "seen on;x;y\n" + rows), "--target", "y", "-o", tmp_path / "m.suffice")
-    assert done.status == 0
+    done = cli("fit", write("t.csv", "seen on;x;y\n" + rows), "--target", "y", "-o", tmp_path / "m.suffice").ok()
     assert "--drop 'seen on'" in done.err
 
 
@@ -136,9 +135,8 @@ def test_notes_are_printed_unless_quiet(cli, write, tmp_path) -> None:
 def test_a_column_without_values_is_left_out(cli, write, tmp_path, model) -> None:
     rows = "".join(f"{i % 7},,{'ab'[i % 2]}\n" for i in range(40))
     path = write("t.csv", "x,e,y\n" + rows)
-    done = cli("fit", path, "--target", "y", "--model", model, "-o", tmp_path / "m.suffice")
-    assert done.status == 0
+    done = cli("fit", path, "--target", "y", "--model", model, "-o", tmp_path / "m.suffice").ok()
     assert "'e' has no value in any row and cannot be used." in done.err.splitlines()
     later = write("later.csv", "x,e,y\n1,5,a\n")
-    assert cli("predict", tmp_path / "m.suffice", later).status == 0
-    assert cli("update", tmp_path / "m.suffice", later, "--target", "y").status == 0
+    cli("predict", tmp_path / "m.suffice", later).ok()
+    cli("update", tmp_path / "m.suffice", later, "--target", "y").ok()

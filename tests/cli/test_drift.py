@@ -19,14 +19,13 @@ def halves(cli, tmp_path):
     penguins[:170].to_csv(first, index=False)
     penguins[170:].to_csv(second, index=False)
     model = tmp_path / "first.suffice"
-    assert cli("fit", first, "--target", "species", "--model", "nb", "-o", model).status == 0
+    cli("fit", first, "--target", "species", "--model", "nb", "-o", model).ok()
     return model, second
 
 
 def test_nothing_has_moved_between_halves(cli, halves) -> None:
     model, second = halves
-    done = cli("drift", model, second, "--target", "species")
-    assert done.status == 0, done.out
+    done = cli("drift", model, second, "--target", "species").ok()
     assert "joint p-value" in done.out
     assert (
         str(load(model).drift(pd.read_csv(second).drop(columns="species"), pd.read_csv(second)["species"])) in done.out
@@ -52,7 +51,7 @@ def test_what_has_moved_ends_with_status_3(cli, halves, tmp_path) -> None:
 def test_another_model(cli, halves, tmp_path) -> None:
     model, second = halves
     other = tmp_path / "second.suffice"
-    assert cli("fit", second, "--target", "species", "--model", "nb", "-o", other).status == 0
+    cli("fit", second, "--target", "species", "--model", "nb", "-o", other).ok()
     of_model, of_rows = (cli("drift", model, *rest, "--json") for rest in ((other,), (second, "--target", "species")))
     assert of_model.status == of_rows.status == 0
     pairs = zip(json.loads(of_model.out)["columns"], json.loads(of_rows.out)["columns"], strict=True)

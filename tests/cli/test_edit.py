@@ -21,7 +21,7 @@ def fitted(cli, write, table, name="nb", file="m.suffice", *more):
     """Fit a model to a table by command and return its file."""
     data = write(f"{file}.parquet", table)
     path = data.parent / file
-    assert cli("fit", data, "--target", "species", "-o", path, "--model", name, *more).status == 0
+    cli("fit", data, "--target", "species", "-o", path, "--model", name, *more).ok()
     return path
 
 
@@ -49,12 +49,11 @@ def test_sites_that_share_models_and_no_rows(cli, write, tmp_path, penguins, nam
     sites = [fitted(cli, write, table.slice(i * 120, 120), name, f"site{i}.suffice") for i in range(3)]
     whole = fitted(cli, write, table, name, "whole.suffice")
     merged = tmp_path / "merged.suffice"
-    done = cli("merge", *sites, "-o", merged, "--json")
-    assert done.status == 0, done.err
+    done = cli("merge", *sites, "-o", merged, "--json").ok()
     assert json.loads(done.out)["rows"] == 344
     assert_same_files(merged, whole, table)
-    assert cli("merge", sites[0], sites[1], "-o", sites[0]).status == 0  # into one of them, then one more
-    assert cli("merge", sites[0], sites[2], "-o", sites[0]).status == 0
+    cli("merge", sites[0], sites[1], "-o", sites[0]).ok()  # into one of them, then one more
+    cli("merge", sites[0], sites[2], "-o", sites[0]).ok()
     assert_same_files(sites[0], whole, table)
 
 
@@ -67,7 +66,7 @@ def test_a_class_and_a_category_that_one_site_alone_has(cli, write, tmp_path, pe
     ]
     assert "Gentoo" not in load(sites[1]).classes_
     merged = tmp_path / "merged.suffice"
-    assert cli("merge", *reversed(sites), "-o", merged).status == 0
+    cli("merge", *reversed(sites), "-o", merged).ok()
     assert_same_files(merged, fitted(cli, write, penguins, "nb", "whole.suffice"), penguins)
 
 
@@ -93,7 +92,7 @@ def test_a_batch_of_one_class_with_codes_for_categories(cli, write) -> None:
     first = pa.table({"code": ["1", "2", "x", "2"], "n": [1.0, 2.0, 3.0, 5.0], "species": ["7", "a", "7", "a"]})
     more = pa.table({"code": ["1", "2"], "n": [1.5, None], "species": ["7", "7"]})
     model = fitted(cli, write, first)
-    assert cli("update", model, write("more.csv", more), "--target", "species").status == 0
+    cli("update", model, write("more.csv", more), "--target", "species").ok()
     assert_same_files(model, fitted(cli, write, pa.concat_tables([first, more]), "nb", "all.suffice"), first)
 
 
@@ -102,7 +101,7 @@ def test_weights_and_decay(cli, write, penguins) -> None:
     first, more = table.slice(0, 200), table.slice(200)
     model = fitted(cli, write, first, "nb", "m.suffice", "--weight", "times")
     words = ("--target", "species", "--weight", "times")
-    assert cli("update", model, write("more.parquet", more), *words, "--decay", "0.5").status == 0
+    cli("update", model, write("more.parquet", more), *words, "--decay", "0.5").ok()
     decayed = first.set_column(table.num_columns - 1, "times", pc.multiply(first["times"].cast(pa.float64()), 0.5))
     more = more.set_column(table.num_columns - 1, "times", more["times"].cast(pa.float64()))
     whole = fitted(cli, write, pa.concat_tables([decayed, more]), "nb", "all.suffice", "--weight", "times")
@@ -112,11 +111,10 @@ def test_weights_and_decay(cli, write, penguins) -> None:
 def test_drop_and_rename(cli, write, penguins) -> None:
     model = fitted(cli, write, penguins)
     without = model.with_name("without.suffice")
-    assert cli("drop-class", model, "Gentoo", "-o", without).status == 0
+    cli("drop-class", model, "Gentoo", "-o", without).ok()
     kept = penguins.filter(pc.not_equal(penguins["species"], "Gentoo"))
     assert_same_files(without, fitted(cli, write, kept, "nb", "kept.suffice"), penguins, 1e-10)
-    done = cli("rename-class", model, "Gentoo=Adelie", "Chinstrap=chin strap", "--json")
-    assert done.status == 0
+    done = cli("rename-class", model, "Gentoo=Adelie", "Chinstrap=chin strap", "--json").ok()
     assert json.loads(done.out)["classes"] == ["Adelie", "chin strap"]
     names = {"Gentoo": "Adelie", "Chinstrap": "chin strap"}
     labels = pa.array([names.get(label, label) for label in penguins["species"].to_pylist()])
@@ -127,8 +125,8 @@ def test_drop_and_rename(cli, write, penguins) -> None:
 def test_labels_that_are_integers(cli, write, penguins) -> None:
     table = pa.table({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "species": [1, 1, 2, 2, 3, 3]})
     model = fitted(cli, write, table)
-    assert cli("rename-class", model, "1=10").status == 0
-    assert cli("drop-class", model, "2").status == 0
+    cli("rename-class", model, "1=10").ok()
+    cli("drop-class", model, "2").ok()
     assert load(model).classes_.tolist() == [3, 10]
 
 
@@ -191,8 +189,7 @@ def test_priors_and_reject(cli, model, penguins) -> None:
     by_label = {"Adelie": 0.7, "Chinstrap": 0.2, "Gentoo": 0.1}
     adapted = estimator.adapt_priors(columns)
     for words, priors in ((["--priors", "uniform"], "uniform"), (given, by_label), (["--priors", "adapt"], adapted)):
-        done = cli("predict", model, penguins_path(), *words, "--reject", "0.01")
-        assert done.status == 0, done.err
+        done = cli("predict", model, penguins_path(), *words, "--reject", "0.01").ok()
         rows = parse(done.out)
         p = np.array([[float(row[f"p_{label}"]) for label in estimator.classes_] for row in rows])
         np.testing.assert_allclose(p, estimator.predict_proba(columns, priors=priors), atol=1e-12)
@@ -221,15 +218,15 @@ def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
     rows = 1.5 * rng.normal(size=(16, 3))[who] + 0.3 * rng.normal(size=(64, 3)) + (who % 2)[:, None]
     table = pa.table({**{f"x{j}": rows[:, j] for j in range(3)}, "who": [f"p{i}" for i in who], "sick": who % 2})
     data, to = write("t.csv", table), tmp_path / "m.suffice"
-    assert cli("fit", data, "--target", "sick", "--groups", "who", "-o", to).status == 0
+    cli("fit", data, "--target", "sick", "--groups", "who", "-o", to).ok()
     model = load(to)
     assert model.feature_names_in_.tolist() == ["x0", "x1", "x2"]
     assert len(np.unique(model.statistics_.sample.group)) == 16
     few = write("few.csv", table.slice(0, 8))
-    assert cli("forget", to, few, "--target", "sick", "--groups", "who").status == 0
+    cli("forget", to, few, "--target", "sick", "--groups", "who").ok()
     assert len(np.unique(load(to).statistics_.sample.group)) == 14
     assert cli("forget", to, write("other.csv", table.slice(8, 4)), "--target", "sick").status == 1  # of another group
-    assert cli("update", to, few, "--target", "sick", "--groups", "who").status == 0
+    cli("update", to, few, "--target", "sick", "--groups", "who").ok()
     np.testing.assert_allclose(load(to).loss_, model.loss_, rtol=1e-9)
     few_fits = ("--by", "loo", "--folds", "2", "--json")
     told = [
@@ -240,7 +237,6 @@ def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
     for command in (("fit", data, "-o", tmp_path / "n.suffice"), ("labels", data), ("compare", data)):
         assert "'nobody' for --groups" in cli(*command, "--target", "sick", "--groups", "nobody").complaint
     parts = tmp_path / "parts.suffice"
-    done = cli("fit", data, "--target", "sick", "--groups", "who", "-o", parts, "--engine", "local")
-    assert done.status == 0, done.err
+    cli("fit", data, "--target", "sick", "--groups", "who", "-o", parts, "--engine", "local").ok()
     np.testing.assert_allclose(load(parts).loss_, model.loss_, rtol=1e-9)
     assert load(parts).feature_names_in_.tolist() == ["x0", "x1", "x2"]

@@ -30,8 +30,7 @@ def turning() -> pd.DataFrame:
 
 
 def told(cli, *words):
-    done = cli(*words, "--json")
-    assert done.status == 0, done.err
+    done = cli(*words, "--json").ok()
     return json.loads(done.out)
 
 
@@ -72,8 +71,7 @@ def test_a_model_is_judged_by_each_period_as_it_is_and_having_learned_those_befo
     table = turning[["a", "b", "y", "quarter"]]
     first, rest = table[table["quarter"] == 1], table[table["quarter"] > 1]
     model, before = tmp_path / "m.suffice", write("first.csv", first.to_csv(index=False))
-    done = cli("fit", before, "--target", "y", "--model", "full", "--drop", "quarter", "-o", model)
-    assert done.status == 0, done.err
+    cli("fit", before, "--target", "y", "--model", "full", "--drop", "quarter", "-o", model).ok()
     data = write("rest.csv", rest.to_csv(index=False))
     found = told(cli, "score", model, data, "--time", "quarter")
     whole = GaussianDiscriminant().validate_forward(table[["a", "b"]], table["y"], time=table["quarter"])
@@ -96,7 +94,7 @@ def test_what_cannot_be_is_refused_in_words_of_options(cli, write, tmp_path, tur
         ("--periods", 3): "--periods",
     }.items():
         assert expected in cli("compare", data, "--target", "y", *words).err
-    assert cli("fit", data, "--target", "y", "--model", "nb", "--drop", "iso", "-o", model).status == 0
+    cli("fit", data, "--target", "y", "--model", "nb", "--drop", "iso", "-o", model).ok()
     assert "--positive" in cli("score", model, data, "--time", "iso", "--positive", "above").complaint
     one = write("one.csv", turning[["a", "b", "y"]].assign(day="01.02.2026").to_csv(index=False))
     done = cli("compare", one, "--target", "y", "--time", "day")
@@ -109,4 +107,4 @@ def test_what_cannot_be_is_refused_in_words_of_options(cli, write, tmp_path, tur
         .to_csv(index=False),
     )
     assert "--dates" in cli("compare", two, "--target", "y", "--time", "day").complaint
-    assert cli("compare", two, "--target", "y", "--time", "day", "--dates", "day-first").status == 0
+    cli("compare", two, "--target", "y", "--time", "day", "--dates", "day-first").ok()

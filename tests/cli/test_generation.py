@@ -29,8 +29,7 @@ def filled(penguins) -> pa.Table:
 
 
 def test_holes_are_filled_as_by_the_library(cli, model, penguins, filled) -> None:
-    done = cli("impute", model, penguins_path())
-    assert done.status == 0
+    done = cli("impute", model, penguins_path()).ok()
     assert done.err == "Filled 19 cells in 5 columns.\n"
     rows = parse(done.out)
     assert list(rows[0]) == penguins.column_names
@@ -43,7 +42,7 @@ def test_holes_are_filled_as_by_the_library(cli, model, penguins, filled) -> Non
 def test_known_labels_fill_within_their_class(cli, model, penguins, tmp_path) -> None:
     columns = penguins.drop_columns("species")
     expected = NaiveBayes().fit(columns, penguins["species"]).impute(columns, penguins["species"])
-    assert cli("impute", model, penguins_path(), "--target", "species", "-o", tmp_path / "t.parquet").status == 0
+    cli("impute", model, penguins_path(), "--target", "species", "-o", tmp_path / "t.parquet").ok()
     found = read_table(tmp_path / "t.parquet")
     assert found.column_names == penguins.column_names
     np.testing.assert_allclose(found["body_mass_g"].to_numpy(), expected["body_mass_g"].to_numpy(), rtol=1e-12)
@@ -52,8 +51,8 @@ def test_known_labels_fill_within_their_class(cli, model, penguins, tmp_path) ->
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow"])
 def test_draws_stand_below_each_other(cli, tmp_path, penguins_file, ending) -> None:
     out, file = tmp_path / f"t.{ending}", tmp_path / "m.suffice"
-    assert cli("fit", penguins_file, "--target", "species", "--model", "nb", "-o", file).status == 0
-    assert cli("impute", file, penguins_file, "--draws", 3, "--seed", 5, "-o", out).status == 0
+    cli("fit", penguins_file, "--target", "species", "--model", "nb", "-o", file).ok()
+    cli("impute", file, penguins_file, "--draws", 3, "--seed", 5, "-o", out).ok()
     found = read_table(out)
     assert found.column_names[:2] == ["draw", "species"]
     assert found["draw"].to_pylist() == np.repeat([1, 2, 3], 344).tolist()
@@ -65,7 +64,7 @@ def test_draws_stand_below_each_other(cli, tmp_path, penguins_file, ending) -> N
 
 def test_a_column_of_draws_is_never_shadowed(cli, write, tmp_path) -> None:
     data = write("t.csv", "y,draw,x\n" + "a,1,0\nb,5,1\na,2,\nb,6,1\n" * 3)
-    assert cli("fit", data, "--target", "y", "--model", "nb", "-o", tmp_path / "m").status == 0
+    cli("fit", data, "--target", "y", "--model", "nb", "-o", tmp_path / "m").ok()
     done = cli("impute", tmp_path / "m", data, "--draws", 2)
     assert done.out.splitlines()[0] == "imputed_draw,y,draw,x"
     assert "'imputed_draw'" in done.err
@@ -88,7 +87,7 @@ def test_samples_are_those_of_the_library(cli, model, tmp_path) -> None:
     assert list(found[0]) == ["label", *rows.column_names]
     assert [row["label"] for row in found] == labels.tolist()
     np.testing.assert_allclose([float(row["year"]) for row in found], rows["year"].to_numpy(), rtol=1e-12)
-    assert cli("sample", model, "--rows", 50, "--seed", 3, "-o", tmp_path / "t.parquet").status == 0
+    cli("sample", model, "--rows", 50, "--seed", 3, "-o", tmp_path / "t.parquet").ok()
     assert read_table(tmp_path / "t.parquet")["island"].to_pylist() == rows["island"].to_pylist()
 
 
@@ -136,7 +135,7 @@ def test_models_of_arrays_and_truth_values(cli, write, tmp_path) -> None:
     done = cli("impute", tmp_path / "m", write("t.csv", "u,y,v\n0,1,\n,2,6\n"), "--target", "y")
     assert done.out == "u,y,v\n0,1,0.5\n5.5,2,6\n"
     table = pa.table({"y": ["a", "b"] * 10, "t": [True, False] * 10})
-    assert cli("fit", write("t.parquet", table), "--target", "y", "--model", "nb", "-o", tmp_path / "m").status == 0
+    cli("fit", write("t.parquet", table), "--target", "y", "--model", "nb", "-o", tmp_path / "m").ok()
     assert {row["t"] for row in parse(cli("sample", tmp_path / "m", "-n", 9, "--given", "t=yes").out)} == {"true"}
 
 

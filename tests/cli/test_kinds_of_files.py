@@ -90,8 +90,7 @@ def test_one_model_of_every_kind(cli, tmp_path, kinds) -> None:
         sheet = ("--sheet", "birds") if path.name == "titled.xlsx" else ()
         for engine in ((), ("--engine", "local")):
             model = tmp_path / "m.suffice"
-            done = cli("fit", path, "--target", "species", "--model", "nb", "-o", model, *sheet, *engine)
-            assert done.status == 0, (path, done.err)
+            cli("fit", path, "--target", "species", "--model", "nb", "-o", model, *sheet, *engine).ok()
             found[path.name, engine] = of_model(model)
             answers[path.name, engine] = cli("predict", model, path, *sheet).out
     assert len(kinds) == 11
@@ -116,13 +115,12 @@ def test_fit_table_and_predict_table_take_them(tmp_path, kinds) -> None:
 @pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.xlsx", "p.ndjson.gz", "p.txt.gz"])
 def test_standard_input(cli, tmp_path, kinds, monkeypatch, name) -> None:
     model = tmp_path / "m.suffice"
-    assert cli("fit", tmp_path / "p.csv", "--target", "species", "--model", "nb", "-o", model).status == 0
+    cli("fit", tmp_path / "p.csv", "--target", "species", "--model", "nb", "-o", model).ok()
     data = (tmp_path / name).read_bytes()
     if name == "p.ndjson.gz":  # text that was compressed is taken for a CSV
         data = gzip.decompress(data)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    sent = cli("predict", model, "-")
-    assert sent.status == 0, sent.err
+    sent = cli("predict", model, "-").ok()
     assert sent.out == cli("predict", model, tmp_path / "p.csv").out
 
 
@@ -295,7 +293,7 @@ def test_results_are_not_written_as_workbooks(refused, tmp_path, kinds, model) -
 def test_what_is_kept_is_as_the_sheet_has_it(cli, tmp_path) -> None:
     sheet = [["code", "x", "y"], *([f"00{i}", i / 4, "ab"[i % 2]] for i in range(1, 30))]
     path, model = workbook(tmp_path / "t.xlsx", {"s": sheet}), tmp_path / "m.suffice"
-    assert cli("fit", path, "--target", "y", "--drop", "code", "--model", "nb", "-o", model).status == 0
+    cli("fit", path, "--target", "y", "--drop", "code", "--model", "nb", "-o", model).ok()
     done = cli("predict", model, path, "--keep")
     kept = [row[:2] for row in csv.reader(io.StringIO(done.out))]
     assert kept[1:4] == [["001", "0.25"], ["002", "0.5"], ["003", "0.75"]]

@@ -12,8 +12,7 @@ from suffice.datasets import penguins_path
 
 
 def looked(cli, *words):
-    done = cli("look", *words, "--json")
-    assert done.status == 0, done.err
+    done = cli("look", *words, "--json").ok()
     return json.loads(done.out)
 
 

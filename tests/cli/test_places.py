@@ -29,8 +29,7 @@ def test_a_table_in_front_of_its_model_is_told_apart(cli, model, tmp_path, comma
     assert model.read_bytes() == before
     if command != "forget":  # of all rows, which leaves nothing
         output = ["-o", tmp_path / "o.html"] if command == "report" else []
-        again = cli(*shlex.split(right)[1:], *output)  # what is to be done next can be pasted
-        assert again.status == 0, again.err
+        cli(*shlex.split(right)[1:], *output).ok()  # what is to be done next can be pasted
 
 
 @pytest.mark.parametrize("command", ["fit", "compare", "labels", "cells"])
@@ -58,11 +57,11 @@ def test_the_same_is_not_merged_twice_unless_told(cli, refused, model, tmp_path)
     copy, other, merged = (tmp_path / f"{name}.suffice" for name in ("copy", "other", "merged"))
     shutil.copy(model, copy)
     rows = load(model).statistics_.rows
-    assert cli("fit", TABLE, "--target", "species", "--model", "nb", "-o", other).status == 0  # by itself, of the same
+    cli("fit", TABLE, "--target", "species", "--model", "nb", "-o", other).ok()  # by itself, of the same
     for second in (model, copy, other):
         refused("merge", model, second, "-o", merged, saying="--again", status=2)
         assert not merged.exists()
-        assert cli("merge", model, second, "-o", merged, "--again").status == 0
+        cli("merge", model, second, "-o", merged, "--again").ok()
         assert load(merged).statistics_.rows == 2 * rows
         merged.unlink()
 
@@ -72,9 +71,8 @@ def test_others_merge_as_they_did(cli, tmp_path) -> None:
     for name, part in (("a", table[::2]), ("b", table[1::2])):
         part.to_csv(tmp_path / f"{name}.csv", index=False)
         words = ["--target", "species", "--model", "nb", "-o", tmp_path / f"{name}.suffice"]
-        assert cli("fit", tmp_path / f"{name}.csv", *words).status == 0
-    done = cli("merge", tmp_path / "a.suffice", tmp_path / "b.suffice", "-o", tmp_path / "all.suffice")
-    assert done.status == 0, done.err
+        cli("fit", tmp_path / f"{name}.csv", *words).ok()
+    cli("merge", tmp_path / "a.suffice", tmp_path / "b.suffice", "-o", tmp_path / "all.suffice").ok()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_p_values_that_do_not_fit_the_table_are_pointed_out(cli, tmp_path) -> No
     table[300:].to_csv(same, index=False)
     table[300:].assign(x=lambda t: 3 * t["x"]).to_csv(odd, index=False)
     model = tmp_path / "m.suffice"
-    assert cli("fit", learned, "--target", "y", "--model", "nb", "-o", model).status == 0
+    cli("fit", learned, "--target", "y", "--model", "nb", "-o", model).ok()
     assert "Note" not in cli("outliers", model, same, "-o", tmp_path / "o.csv").err
     found = cli("outliers", model, odd, "-o", tmp_path / "o.csv")
     share = (pd.read_csv(tmp_path / "o.csv")["p_value"] <= 0.05).mean()

@@ -24,8 +24,7 @@ def terminal(monkeypatch) -> Callable[[], None]:
 
 def test_a_bar_at_a_terminal(terminal, cli) -> None:
     terminal()
-    done = cli("compare", penguins_path(), "--target", "species", "--folds", "2")
-    assert done.status == 0
+    done = cli("compare", penguins_path(), "--target", "species", "--folds", "2").ok()
     assert "Comparing" in done.err
     assert "Comparing" not in done.out
 
@@ -48,13 +47,10 @@ def test_no_bar_away_from_a_terminal(cli) -> None:
 def test_columns_that_only_name_the_rows_are_remarked(cli, write, tmp_path) -> None:
     rows = "".join(f"{i},bird {i},{'ab'[i % 2]},{i % 2}\n" for i in range(30))
     data = write("t.csv", ",the name,y,x\n" + rows)
-    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m")
-    assert done.status == 0
+    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m").ok()
     assert "--keep '' --keep 'the name'" in done.err
-    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--keep", "", "--keep", "the name", "--force")
-    assert done.status == 0
+    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--keep", "", "--keep", "the name", "--force").ok()
     assert '--drop ""' in done.err
     assert "--drop 'the name'" in done.err
-    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--drop", "", "--drop", "the name")
-    assert done.status == 0
+    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--drop", "", "--drop", "the name").ok()
     assert "--drop" not in done.err

@@ -12,8 +12,7 @@ from suffice.datasets import penguins_path
 
 def test_outliers(cli, model, penguins, tmp_path):
     out = tmp_path / "p.csv"
-    done = cli("outliers", model, penguins_path(), "-o", out)
-    assert done.status == 0, done.err
+    cli("outliers", model, penguins_path(), "-o", out).ok()
     found = arrow_csv.read_csv(out)
     assert found.column_names == ["row", "p_value", "log_density"]
     assert found["row"].to_pylist() == list(range(1, 345))
@@ -28,8 +27,7 @@ def test_outliers(cli, model, penguins, tmp_path):
 
 def test_outliers_by_class(cli, model, penguins, tmp_path):
     out, loaded = tmp_path / "p.csv", load(model)
-    done = cli("outliers", model, penguins_path(), "--by-class", "--below", 0.2, "-o", out)
-    assert done.status == 0, done.err
+    done = cli("outliers", model, penguins_path(), "--by-class", "--below", 0.2, "-o", out).ok()
     expected = loaded.outlier_pvalues(penguins.drop_columns("species"), by_class=True)
     few = np.flatnonzero(expected.max(axis=1) <= 0.2)  # far out from every class
     assert 0 < len(few) < (expected.min(axis=1) <= 0.2).sum()
@@ -43,8 +41,7 @@ def test_outliers_by_class(cli, model, penguins, tmp_path):
 
 
 def test_explain(cli, model, penguins):
-    done = cli("explain", model, penguins_path(), "--top", 2)
-    assert done.status == 0, done.err
+    done = cli("explain", model, penguins_path(), "--top", 2).ok()
     lines = done.out.splitlines()
     assert len(lines) == 344
     assert lines[0].startswith("1: Adelie, ")
@@ -57,7 +54,7 @@ def test_explain(cli, model, penguins):
 
 def test_sets(cli, model, penguins, tmp_path):
     out = tmp_path / "sets.csv"
-    assert cli("predict", model, penguins_path(), "--set", 0.01, "-o", out).status == 0
+    cli("predict", model, penguins_path(), "--set", 0.01, "-o", out).ok()
     found, loaded = arrow_csv.read_csv(out), load(model)
     sets = loaded.predict_set(penguins.drop_columns("species"), 0.01)
     for c, label in enumerate(loaded.classes_):
@@ -71,12 +68,12 @@ def test_sets(cli, model, penguins, tmp_path):
 
 def test_intervals(cli, model, penguins, tmp_path):
     """In memory and in parts, under the priors told."""
-    assert cli("fit", penguins_path(), "--target", "species", "--model", "nb", "-o", tmp_path / "m").status == 0
+    cli("fit", penguins_path(), "--target", "species", "--model", "nb", "-o", tmp_path / "m").ok()
     arrow_parquet.write_table(penguins, tmp_path / "rows.parquet")
     told = ("--interval", 0.9, "--priors", "uniform", "-o", tmp_path / "out.parquet")
     ends = load(tmp_path / "m").predict_proba_interval(penguins.drop_columns("species"), 0.9, priors="uniform")
     for data in (penguins_path(), tmp_path / "rows.parquet"):
-        assert cli("predict", tmp_path / "m", data, *told).status == 0
+        cli("predict", tmp_path / "m", data, *told).ok()
         found = arrow_parquet.read_table(tmp_path / "out.parquet")
         for c, label in enumerate(load(tmp_path / "m").classes_):
             np.testing.assert_allclose(found[f"low_{label}"].to_numpy(), ends[:, c, 0], atol=1e-12)
@@ -85,7 +82,7 @@ def test_intervals(cli, model, penguins, tmp_path):
 
 
 def test_sets_by_class(cli, model, penguins, tmp_path):
-    assert cli("predict", model, penguins_path(), "--set", 0.3, "--by-class", "-o", tmp_path / "c.csv").status == 0
+    cli("predict", model, penguins_path(), "--set", 0.3, "--by-class", "-o", tmp_path / "c.csv").ok()
     found, loaded = arrow_csv.read_csv(tmp_path / "c.csv"), load(model)
     rows = penguins.drop_columns("species")
     sets = loaded.predict_set(rows, 0.3, by_class=True)
@@ -115,8 +112,7 @@ def read_blank(path):
 
 def test_next(cli, model, tmp_path):
     path, out = half_measured(tmp_path), tmp_path / "next.csv"
-    done = cli("next", model, path, "--top", 2, "-o", out)
-    assert done.status == 0, done.err
+    cli("next", model, path, "--top", 2, "-o", out).ok()
     found = arrow_csv.read_csv(out)
     assert found.column_names == ["row", "label", "entropy", "ask_1", "gain_1", "ask_2", "gain_2"]
     loaded = load(model)
@@ -140,8 +136,7 @@ def test_next_with_costs(cli, model, tmp_path):
     dear = names[int(np.argmax(gain[0]))]
     costs.write_text(f"column,cost\n{dear},1000\n")
     for words in ((f"{dear}=1000",), (costs,)):
-        done = cli("next", model, path, "--json", "--quiet", *(w for word in words for w in ("--costs", word)))
-        assert done.status == 0, done.err
+        done = cli("next", model, path, "--json", "--quiet", *(w for word in words for w in ("--costs", word))).ok()
         document = json.loads(done.out)
         assert document["costs"] == {dear: 1000}
         assert document["next"][0]["ask_1"] != dear
@@ -161,8 +156,7 @@ def test_columns(cli, model):
     np.testing.assert_allclose([own["mean"] for own in first], expected.by_class[:, expected.order[0]])
     assert document["smallest_columns"] == few
     assert document["loss"] == expected.loss
-    done = cli("columns", model, "--within", 0.02)
-    assert done.status == 0, done.err
+    done = cli("columns", model, "--within", 0.02).ok()
     lines = done.out.splitlines()
     assert [line.split()[0] for line in lines[1:8]] == expected.to_dict()["column"]
     assert lines[-1] == f"{len(few)} of 7 columns within 0.02 nats of all: {', '.join(few)}"
@@ -172,7 +166,7 @@ def test_columns(cli, model):
 
 def test_columns_of_a_released_model(cli, model, tmp_path):
     out = tmp_path / "released.suffice"
-    assert cli("release", model, "-o", out).status == 0
+    cli("release", model, "-o", out).ok()
     assert "released" in cli("columns", out).complaint
 
 

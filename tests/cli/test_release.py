@@ -39,8 +39,7 @@ def test_the_commands_of_three_sites_work_as_printed(cli, sites, model) -> None:
     more = ["--model", model, *(["--components", "1"] if model == "mixture" else [])]
     for command in commands:
         words = shlex.split(command)
-        found = cli(*words, *(more if words[0] == "fit" else []))
-        assert found.status == 0, found.err
+        cli(*words, *(more if words[0] == "fit" else [])).ok()
     merged = load("all.suffice")
     assert merged.statistics_.rows == 180
     assert str(merged.rows_held_) == "holds no rows, and no sums of fewer than 5 rows (released)"
@@ -53,8 +52,7 @@ def test_release_says_what_was_given_up(cli, sites) -> None:
     fitted = cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice", "--json")
     assert json.loads(fitted.out)["rows_held"] == 60
     assert "It holds 60 rows as they were. For none: --keep-rows 0; `suffice release`" in fitted.err
-    found = cli("release", "m.suffice", "-o", "r.suffice", "--least", "7", "--json")
-    assert found.status == 0
+    found = cli("release", "m.suffice", "-o", "r.suffice", "--least", "7", "--json").ok()
     told = json.loads(found.out)
     assert told["rows_held"] == 0
     assert told["least_rows_of_a_sum"] == told["released"]["least"] == 7
@@ -77,7 +75,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_released_is_refused(cli, sites, case) -> None:
-    assert cli("fit", "a.csv", "--target", "outcome", "--model", "shared", "-o", "m.suffice").status == 0
+    cli("fit", "a.csv", "--target", "outcome", "--model", "shared", "-o", "m.suffice").ok()
     before = Path("m.suffice").read_bytes()
     words, status, text = REFUSED[case]
     found = cli(*words)
@@ -88,7 +86,7 @@ def test_what_cannot_be_released_is_refused(cli, sites, case) -> None:
 
 def test_a_release_goes_where_other_models_may_go(cli, sites) -> None:
     """Not over a table or under its name, unless told so."""
-    assert cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").status == 0
+    cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").ok()
     before = Path("b.csv").read_bytes()
     for place in ("b.csv", "new.csv"):
         refused = cli("release", "m.suffice", "-o", place)
@@ -96,7 +94,7 @@ def test_a_release_goes_where_other_models_may_go(cli, sites) -> None:
         assert "--force" in refused.err
     assert Path("b.csv").read_bytes() == before
     assert not Path("new.csv").exists()
-    assert cli("release", "m.suffice", "-o", "b.csv", "--force").status == 0
+    cli("release", "m.suffice", "-o", "b.csv", "--force").ok()
     assert load("b.csv").rows_held_.least == 5
     again = cli("release", "b.csv", "-o", "c.suffice")
     assert again.status == 1
@@ -104,8 +102,8 @@ def test_a_release_goes_where_other_models_may_go(cli, sites) -> None:
 
 
 def test_edits_say_what_the_file_holds_now(cli, sites) -> None:
-    assert cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").status == 0
-    assert cli("release", "m.suffice", "-o", "r.suffice").status == 0
+    cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").ok()
+    cli("release", "m.suffice", "-o", "r.suffice").ok()
     updated = cli("update", "r.suffice", "b.csv", "--target", "outcome", "-o", "u.suffice")
     assert "It holds no rows as they were, but sums that may be of single rows." in updated.err
     more = cli("update", "m.suffice", "b.csv", "--target", "outcome", "-o", "u.suffice", "--json")

@@ -71,7 +71,7 @@ def test_at_the_command_line(cli, rows, tmp_path) -> None:
         lines = [",".join([*map(str, row), label]) for row, label in zip(X[own].tolist(), y[own], strict=True)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["p,q,r,s,y", *lines, ""]))
         paths.append(tmp_path / f"{name}.suffice")
-        assert cli("fit", tmp_path / f"{name}.csv", "--target", "y", "--model", "full", "-o", paths[-1]).status == 0
+        cli("fit", tmp_path / f"{name}.csv", "--target", "y", "--model", "full", "-o", paths[-1]).ok()
     done = cli("merge", *paths, "-o", tmp_path / "both", "--distinct")
     assert (done.status, "10 of the 160 rows kept" in done.err, "b.suffice" in done.err) == (1, True, True)
     assert not (tmp_path / "both").exists()

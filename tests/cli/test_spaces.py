@@ -100,9 +100,8 @@ def test_a_trimmed_file_is_the_clean_file(cli, tmp_path, monkeypatch, clean, mes
         messy = [tuple(cell.replace("\t", " ") for cell in row) for row in messy[0]], messy[1]
     one, other = written(tmp_path, kind, clean, NAMES), written(tmp_path, kind, messy[0], WITH_SPACES)
     told = ("--target", "class", "--model", model, "--quiet")
-    assert cli("fit", one, *told, "-o", tmp_path / "clean.suffice").status == 0
-    done = cli("fit", other, *told[:-1], "-o", tmp_path / "messy.suffice")
-    assert done.status == 0
+    cli("fit", one, *told, "-o", tmp_path / "clean.suffice").ok()
+    done = cli("fit", other, *told[:-1], "-o", tmp_path / "messy.suffice").ok()
     assert f"'city' ({messy[1]} cells)" in done.err
     assert "in the names of 'age', 'city'" in done.err
     assert done.err.count("spaces around texts") == 1
@@ -125,16 +124,14 @@ def test_spaces_that_are_kept_are_part_of_labels_and_levels(cli, tmp_path, monke
         monkeypatch.setattr("suffice.cli.models.LARGE", 100)
     table = written(tmp_path, kind, messy[0], WITH_SPACES)
     model = tmp_path / "m.suffice"
-    done = cli("fit", table, "--target", "class", "--model", "nb", "--keep-spaces", "-o", model)
-    assert done.status == 0
+    done = cli("fit", table, "--target", "class", "--model", "nb", "--keep-spaces", "-o", model).ok()
     assert "taken away" not in done.err
     loaded = load(model)
     assert set(loaded.classes_.tolist()) == {row[2] for row in messy[0]}
     assert loaded.feature_names_in_.tolist() == list(WITH_SPACES[:2])
     kept = set(loaded.statistics_.blocks[-1].levels[0]) | {"NA"}
     assert kept == {row[1] for row in messy[0]} | {"NA"} - {row[1] for row in messy[0]}
-    done = cli("predict", model, table, "-o", tmp_path / "a.csv")
-    assert done.status == 0
+    done = cli("predict", model, table, "-o", tmp_path / "a.csv").ok()
     assert "taken away" not in done.err
 
 
@@ -163,9 +160,9 @@ def test_what_is_copied_stays_as_it_is(cli, write, tmp_path) -> None:
     table = arrow([("1.0", "u ", "a"), ("2.0", "v", "b"), ("1.5", " u", "a")] * 5)
     path = write("t.parquet", table.append_column("note ", pa.array([" n "] * 15)))
     told = ("--target", "class", "--drop", "note", "--model", "nb", "-o", tmp_path / "m.suffice")
-    assert cli("fit", path, *told).status == 0
+    cli("fit", path, *told).ok()
     for command, out in (("predict", "p.parquet"), ("outliers", "o.parquet")):
-        assert cli(command, tmp_path / "m.suffice", path, "--keep", "-o", tmp_path / out).status == 0
+        cli(command, tmp_path / "m.suffice", path, "--keep", "-o", tmp_path / out).ok()
         kept = pq.read_table(tmp_path / out)
         assert kept["note"].to_pylist() == [" n "] * 15
         assert kept["city"].to_pylist() == ["u ", "v", " u"] * 5
@@ -203,11 +200,11 @@ def test_update_and_forget_read_as_fit_did(cli, write, tmp_path) -> None:
         write("more.csv", text_of([("0.1", " Oslo", "bad "), ("2", "Oslo\t", "good")])),
     )
     first = write("t.csv", text_of(rows(40)))
-    assert cli("fit", first, "--target", "class", "--model", "nb", "-o", model).status == 0
+    cli("fit", first, "--target", "class", "--model", "nb", "-o", model).ok()
     before = block_settings(model)
-    assert cli("update", model, more, "--target", "class").status == 0
+    cli("update", model, more, "--target", "class").ok()
     assert load(model).classes_.tolist() == ["bad", "good"]
-    assert cli("forget", model, more, "--target", "class").status == 0
+    cli("forget", model, more, "--target", "class").ok()
     assert load(model).statistics_.blocks[-1].levels == (("Bergen", "Oslo"),)
     assert load(model).statistics_.rows == 40
     assert '"trimmed": true' in before

@@ -26,13 +26,11 @@ def messages(tmp_path):
 @pytest.mark.parametrize("model", ["auto", "nb"])
 def test_texts_are_found_or_named(cli, messages, tmp_path, model):
     out = tmp_path / "m.suffice"
-    done = cli("fit", messages, "--target", "label", "--model", model, "--drop", "city", "-o", out)
-    assert done.status == 0, done.err
+    done = cli("fit", messages, "--target", "label", "--model", model, "--drop", "city", "-o", out).ok()
     assert "only names the rows" not in done.err
     found = load(out)
     assert found._fitted.schema.columns[0].kind is Kind.TEXT
-    named = cli("fit", messages, "--target", "label", "--model", model, "--text", "city", "--force", "-o", out)
-    assert named.status == 0, named.err
+    cli("fit", messages, "--target", "label", "--model", model, "--text", "city", "--force", "-o", out).ok()
     wrong = cli("fit", messages, "--target", "label", "--model", model, "--text", "town", "--force", "-o", out)
     assert wrong.status != 0
     assert "'town'" in wrong.err
@@ -50,7 +48,7 @@ def test_look_says_what_is_read_word_by_word(cli, messages):
 
 def test_explain_names_the_words_behind_a_text(cli, messages, tmp_path):
     out, ask = tmp_path / "m.suffice", tmp_path / "ask.csv"
-    assert cli("fit", messages, "--target", "label", "--drop", "city", "-o", out).status == 0
+    cli("fit", messages, "--target", "label", "--drop", "city", "-o", out).ok()
     with ask.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["text"], ["win a prize unheard"]])
     done = cli("explain", out, ask, "--top", 2)

@@ -33,48 +33,29 @@ def test_breast_cancer(covariance, shared):
     assert model.score(X, y) > 0.85
 
 
-def columns(kind, X, y, rng):
-    return {
-        "duplicate": lambda: np.column_stack([X, X[:, 0]]),
-        "collinear": lambda: np.column_stack([X, X[:, 0] - 3 * X[:, 1] + 1e6]),
-        "one-hot": lambda: np.eye(4)[rng.integers(0, 4, len(y))],
-        "constant": lambda: np.column_stack([X, np.full(len(y), 0.1)]),
-        "constant huge": lambda: np.column_stack([X, np.full(len(y), 1e17 / 3)]),
-        "all constant": lambda: np.full((len(y), 3), 7.0),
-        "constant within a class": lambda: np.column_stack([X, np.where(y == "ash", 4.0, X[:, 0])]),
-        "constant within every class": lambda: np.column_stack([X, (y == "ash") * 2.0]),
-        "nearly constant": lambda: np.column_stack([X, 1 + 1e-7 * rng.normal(size=len(y))]),
-        "nearly collinear": lambda: np.column_stack([X, X[:, 0] + 1e-9 * rng.normal(size=len(y))]),
-        "mostly zero": lambda: np.column_stack([X, np.eye(1, len(y)).ravel()]),
-        "outlier": lambda: np.concatenate([X[:-1], [[1e9, -1e9, 1e9, 0]]]),
-        "truth values": lambda: X > 0,
-        "small integers": lambda: np.round(X).astype(np.int8),
-    }[kind]()
-
-
-HARD = [
-    "duplicate",
-    "collinear",
-    "one-hot",
-    "constant",
-    "constant huge",
-    "all constant",
-    "constant within a class",
-    "constant within every class",
-    "nearly constant",
-    "nearly collinear",
-    "mostly zero",
-    "outlier",
-    "truth values",
-    "small integers",
-]
+HARD = {
+    "duplicate": lambda X, y, rng: np.column_stack([X, X[:, 0]]),
+    "collinear": lambda X, y, rng: np.column_stack([X, X[:, 0] - 3 * X[:, 1] + 1e6]),
+    "one-hot": lambda X, y, rng: np.eye(4)[rng.integers(0, 4, len(y))],
+    "constant": lambda X, y, rng: np.column_stack([X, np.full(len(y), 0.1)]),
+    "constant huge": lambda X, y, rng: np.column_stack([X, np.full(len(y), 1e17 / 3)]),
+    "all constant": lambda X, y, rng: np.full((len(y), 3), 7.0),
+    "constant within a class": lambda X, y, rng: np.column_stack([X, np.where(y == "ash", 4.0, X[:, 0])]),
+    "constant within every class": lambda X, y, rng: np.column_stack([X, (y == "ash") * 2.0]),
+    "nearly constant": lambda X, y, rng: np.column_stack([X, 1 + 1e-7 * rng.normal(size=len(y))]),
+    "nearly collinear": lambda X, y, rng: np.column_stack([X, X[:, 0] + 1e-9 * rng.normal(size=len(y))]),
+    "mostly zero": lambda X, y, rng: np.column_stack([X, np.eye(1, len(y)).ravel()]),
+    "outlier": lambda X, y, rng: np.concatenate([X[:-1], [[1e9, -1e9, 1e9, 0]]]),
+    "truth values": lambda X, y, rng: X > 0,
+    "small integers": lambda X, y, rng: np.round(X).astype(np.int8),
+}
 
 
 @GRID
 @pytest.mark.parametrize("kind", HARD)
 def test_columns_without_rank_or_spread(blobs, rng, covariance, shared, kind):
     X, y = blobs
-    X = columns(kind, X, y, rng)
+    X = HARD[kind](X, y, rng)
     model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
     assert_answers(model, X)
     if kind in ("constant", "constant huge", "all constant"):

@@ -125,39 +125,23 @@ def test_a_refit_starts_from_its_own_labels():
 # --- refused ---
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        ["a", None, "b", "b", "a", "a"],
-        ["a", float("nan"), "b", "b", "a", "a"],
-        [0, float("nan"), 1, 1, 0, 0],
-        np.array(["a", None, "b", "b", "a", "a"], dtype=object),
-        np.array([0, np.nan, 1, 1, 0, 0]),
-        pd.Series(["a", pd.NA, "b", "b", "a", "a"], dtype="string"),
-        pd.Series([0, pd.NA, 1, 1, 0, 0], dtype="Int64"),
-        pd.Categorical(["a", None, "b", "b", "a", "a"]),
-        pl.Series(["a", None, "b", "b", "a", "a"]),
-        pl.Series([0, None, 1, 1, 0, 0]),
-        pa.array(["a", None, "b", "b", "a", "a"]),
-        pa.chunked_array(
-            [pa.array(["a", None]).dictionary_encode(), pa.array(["b", "b", "a", "a"]).dictionary_encode()]
-        ),
-    ],
-    ids=[
-        "None",
-        "nan in text",
-        "nan",
-        "object",
-        "float array",
-        "string",
-        "Int64",
-        "category",
-        "polars",
-        "polars int",
-        "arrow",
-        "chunks",
-    ],
-)
+MISSING = {
+    "None": ["a", None, "b", "b", "a", "a"],
+    "nan in text": ["a", float("nan"), "b", "b", "a", "a"],
+    "nan": [0, float("nan"), 1, 1, 0, 0],
+    "object": np.array(["a", None, "b", "b", "a", "a"], dtype=object),
+    "float array": np.array([0, np.nan, 1, 1, 0, 0]),
+    "string": pd.Series(["a", pd.NA, "b", "b", "a", "a"], dtype="string"),
+    "Int64": pd.Series([0, pd.NA, 1, 1, 0, 0], dtype="Int64"),
+    "category": pd.Categorical(["a", None, "b", "b", "a", "a"]),
+    "polars": pl.Series(["a", None, "b", "b", "a", "a"]),
+    "polars int": pl.Series([0, None, 1, 1, 0, 0]),
+    "arrow": pa.array(["a", None, "b", "b", "a", "a"]),
+    "chunks": pa.chunked_array([pa.array(own).dictionary_encode() for own in (["a", None], ["b", "b", "a", "a"])]),
+}
+
+
+@pytest.mark.parametrize("y", MISSING.values(), ids=MISSING)
 def test_missing_labels_are_counted(y):
     with pytest.raises(DataError, match=r"y has no label in 1 of 6 rows \(the first is row 1\)"):
         GaussianDiscriminant().partial_fit(X, y)
@@ -172,37 +156,23 @@ def test_text_and_numbers_do_not_mix(y):
         GaussianDiscriminant().fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (None, "requires y to be passed, but the target y is None"),
-        (WORDS[:5], "X has 6 rows and y has 5"),
-        ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "continuous"),
-        (np.ones((6, 2)), "1d array"),
-        ([[1], [2], [3], [4], [5], [6, 7]], None),
-        (np.array(CODES) * 1j, None),
-        (np.array([0, 1, np.inf, 0, 1, 0]), "infinity"),
-        (np.array(["2020-01-01", "2020-01-02"] * 3, dtype="M8[D]"), "dates or times"),
-        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3, "dates or times|type date"),
-        (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 3)), "dates or times"),
-        ([(1, 2), (3, 4)] * 3, None),
-        (5, None),
-    ],
-    ids=[
-        "None",
-        "short",
-        "continuous",
-        "2-D",
-        "lists",
-        "complex",
-        "infinite",
-        "M8",
-        "dates",
-        "datetime",
-        "tuples",
-        "scalar",
-    ],
-)
+NO_LABELS = {
+    "None": (None, "requires y to be passed, but the target y is None"),
+    "short": (WORDS[:5], "X has 6 rows and y has 5"),
+    "continuous": ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "continuous"),
+    "2-D": (np.ones((6, 2)), "1d array"),
+    "lists": ([[1], [2], [3], [4], [5], [6, 7]], None),
+    "complex": (np.array(CODES) * 1j, None),
+    "infinite": (np.array([0, 1, np.inf, 0, 1, 0]), "infinity"),
+    "M8": (np.array(["2020-01-01", "2020-01-02"] * 3, dtype="M8[D]"), "dates or times"),
+    "dates": ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3, "dates or times|type date"),
+    "datetime": (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 3)), "dates or times"),
+    "tuples": ([(1, 2), (3, 4)] * 3, None),
+    "scalar": (5, None),
+}
+
+
+@pytest.mark.parametrize(("y", "message"), NO_LABELS.values(), ids=NO_LABELS)
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
 def test_labels_that_are_none(y, message, learn):
     with pytest.raises((ValueError, TypeError), match=message):

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -141,39 +140,3 @@ def by_file(model, X, y, folder, expected, seed):
     assert found.predict_table(folder / "rows.parquet", folder / "answers.parquet") == len(X)
     answers = pd.read_parquet(folder / "answers.parquet").filter(regex="^p_")
     assert_allclose(answers, found.predict_proba(X), atol=1e-12, err_msg=f"seed {seed}")
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_verb_answers_or_says_why(name):
-    """No error but ours, no warning of NumPy's, no NaN, on small tables of all sorts."""
-    for seed in range(1000, 1000 + max(TRIES // 4, 1)):
-        made = fitted(name, seed)
-        if made is None:
-            continue
-        model, X, y, rng = made
-        holes = with_holes(X, 0.3, rng)
-        asked = {
-            "outlier_pvalues": lambda m=model, h=holes: m.outlier_pvalues(h.head(3)),
-            "outlier_pvalues of learned rows": lambda m=model, X=X, y=y: m.outlier_pvalues(X, y),
-            "predict_set": lambda m=model, X=X: m.predict_set(X, 0.1),
-            "impute": lambda m=model, h=holes: m.impute(h),
-            "impute with labels": lambda m=model, h=holes, y=y: m.impute(h, y),
-            "sample": lambda m=model: m.sample(5, random_state=0)[0],
-            "leave_one_out": lambda m=model, X=X, y=y: np.exp(m.leave_one_out(X, y)),
-            "adapt_priors": lambda m=model, h=holes: m.adapt_priors(h),
-            "decay": lambda m=model, X=X: pickle.loads(pickle.dumps(m)).decay(0.5).predict_proba(X),
-            "drop_class": lambda m=model, X=X, y=y: pickle.loads(pickle.dumps(m)).drop_class(y[0]).predict_proba(X),
-        }
-        for verb, ask in asked.items():
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error")
-                    answer = pd.DataFrame(ask())
-            except SufficeError:
-                continue
-            empty = answer.isna().any()
-            assert not empty[[column for column in empty.index if not never_seen(X, column)]].any(), (verb, seed)
-
-
-def never_seen(X, column):
-    return column in X and X[column].isna().all()

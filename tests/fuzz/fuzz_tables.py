@@ -96,8 +96,9 @@ def holed(table: Table) -> pd.DataFrame:
 
 
 def filled(model: Any, table: Table) -> None:
-    found = pd.DataFrame(model.impute(holed(table)))
-    assert not found.isna().any().any(), "a cell that is left missing"
+    for labels in ((), (some(table, FEW).y,)):
+        found = pd.DataFrame(model.impute(holed(table), *labels))
+        assert not found.isna().any().any(), "a cell that is left missing"
 
 
 def drawn(model: Any, table: Table) -> None:
@@ -195,6 +196,7 @@ VERBS = {
     "predict_set": lambda m, t, f: numbers_in(m.predict_set(some(t).X), 0.0, 1.0),
     "adapt_priors": lambda m, t, f: numbers_in(m.adapt_priors(some(t).X), 0.0, 1.0),
     "outlier_pvalues": lambda m, t, f: numbers_in(m.outlier_pvalues(holed(t)), 0.0, 1.0),
+    "outlier_pvalues of learned rows": lambda m, t, f: numbers_in(m.outlier_pvalues(t.X, t.y), 0.0, 1.0),
     "sample": lambda m, t, f: drawn(m, t),
     "impute": lambda m, t, f: filled(m, t),
     "explain": lambda m, t, f: reasons(m, t),

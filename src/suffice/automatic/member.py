@@ -346,8 +346,8 @@ class Member(ABC):
     def expected(cls, known: TrainingStats, sample: Sample) -> float:
         """Return about how many seconds it takes to be judged, at the pace 1: a rule found on 23 tables.
 
-        What it took there was .2 to 13 times as much, all members together on 6 other tables .4 to 1 times: trees that a
-        look tells to be worth nothing take less.
+        What it took there was .2 to 13 times as much, all members together on 6 other tables .4 to 1 times: trees that
+        a look tells to be worth nothing take less.
         """
         columns = known.columns.texts if cls.reads_texts else known.columns.d - known.columns.texts
         return cls.seconds * (len(sample) + 1000) * columns * known.k / 1e6

@@ -168,8 +168,8 @@ def check_judges(statistics: ByClass) -> None:
 
 def check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
     """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
-    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
-    n = min(n, MOST_JUDGED)
+    n = 0 if statistics.sample is None else min(len(statistics.sample.codes), MOST_JUDGED)
+    k = len(statistics.classes)
     if isinstance(block, MemberStats):
         check_columns(block.columns, k, n)
     else:  # what the columns come to is known when these rows freeze them

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .._arrays import Array, Codes, NDArray, np
 from ..schema import Level, sort_levels
 from ..stats.pooling import Moments
-from .drift_sides import ColumnFacts, Pair
+from .drift_sides import ColumnSummary, Pair
 from .two_samples import (
     TwoSampleTest,
     combine,
@@ -36,31 +36,25 @@ class Posteriors(NamedTuple):
     uniform: Array  # log posteriors of the new ones under equal priors
 
 
-class Size(NamedTuple):
-    """How much one column has moved; see `Drift`."""
-
-    effect: float
-    spread: float
-    before: float
-    after: float
-    level: Level | None = None
+# how much one column has moved: the effect, spread, before, after and level of `Drift`
+Size: TypeAlias = tuple[float, float, float, float, Level | None]
 
 
-def number_effect(old: ColumnFacts, new: ColumnFacts) -> Size:
+def number_effect(old: ColumnSummary, new: ColumnSummary) -> Size:
     """Return how far the mean has moved, in standard deviations before, and the ratio of standard deviations."""
     (m0, s0), (m1, s1) = (_mean_and_deviation(own) for own in (old, new))
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.float64(m1 - m0) / s0 if m1 != m0 else np.float64(m1 - m0)
-        return Size(float(effect), float(np.float64(s1) / s0), m0, m1)
+        return float(effect), float(np.float64(s1) / s0), m0, m1, None
 
 
-def _mean_and_deviation(facts: ColumnFacts) -> tuple[float, float]:
+def _mean_and_deviation(facts: ColumnSummary) -> tuple[float, float]:
     assert facts.moments is not None
     w, mean, scatter = (float(part[0, 0]) for part in facts.moments.pooled())
     return mean if w > 0 else np.nan, np.sqrt(scatter / (w - 1.0)) if w > 1 else np.nan
 
 
-def _tables(old: ColumnFacts, new: ColumnFacts) -> tuple[tuple[Level, ...], Array, Array]:
+def _tables(old: ColumnSummary, new: ColumnSummary) -> tuple[tuple[Level, ...], Array, Array]:
     """Return the levels of both sides, and the counts (k + 1, levels + 1) of each, missing cells last."""
     levels = sort_levels([*(old.levels or ()), *(new.levels or ())])
     place = {level: i for i, level in enumerate(levels)}
@@ -75,17 +69,17 @@ def _tables(old: ColumnFacts, new: ColumnFacts) -> tuple[tuple[Level, ...], Arra
     return levels, found[0], found[1]
 
 
-def category_effect(old: ColumnFacts, new: ColumnFacts) -> Size:
+def category_effect(old: ColumnSummary, new: ColumnSummary) -> Size:
     """Return the total variation between the shares of categories, and the one whose share changed most."""
     levels, a, b = _tables(old, new)
     shares = [own.sum(axis=0) / max(float(own.sum()), 1e-300) for own in (a, b)]
     change = shares[1] - shares[0]
     most = int(np.argmax(np.abs(change)))
     level = levels[most] if most < len(levels) else None
-    return Size(0.5 * float(np.abs(change).sum()), np.nan, float(shares[0][most]), float(shares[1][most]), level)
+    return 0.5 * float(np.abs(change).sum()), np.nan, float(shares[0][most]), float(shares[1][most]), level
 
 
-def marginal(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> float:
+def marginal(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> float:
     """Return the p-value that all cells of a column have one distribution; NaN where there is nothing to compare."""
     if not old.is_number:
         _, a, b = _tables(old, new)
@@ -106,14 +100,14 @@ def _stacked(old: Array, new: Array, count: Array, fresh: Array) -> tuple[Array,
     return x[told], weight[told], later[told]
 
 
-def _welch(old: ColumnFacts, new: ColumnFacts) -> float:
+def _welch(old: ColumnSummary, new: ColumnSummary) -> float:
     assert old.moments is not None
     assert new.moments is not None
     parts = zip(old.moments.pooled(), new.moments.pooled(), strict=True)
     return float(compare_means(*(np.concatenate(part) for part in parts))[0])
 
 
-def within(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> tuple[Array, float]:
+def within(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> tuple[Array, float]:
     """Return p-values of no change within each class (k,), and one of all: what they agree on, and each alone."""
     found, gone = np.full((2, len(pair.classes)), np.nan)
     tests, gone_tests, shares = list[TwoSampleTest | None](), list[TwoSampleTest | None](), np.zeros(len(found))
@@ -158,7 +152,7 @@ def _counts_apart(before: Array, after: Array) -> TwoSampleTest | None:
 
 
 def _numbers_within(
-    pair: Pair, old: ColumnFacts, new: ColumnFacts, both: Codes
+    pair: Pair, old: ColumnSummary, new: ColumnSummary, both: Codes
 ) -> list[tuple[float, TwoSampleTest | None]]:
     """Return for each of some classes its p-value, and how far apart its rows are."""
     if old.values is None or new.values is None:
@@ -187,7 +181,7 @@ def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, Two
     ) if error > 0 else None
 
 
-def left(pair: Pair, old: ColumnFacts, new: ColumnFacts, found: Posteriors, priors: Array) -> float:
+def left(pair: Pair, old: ColumnSummary, new: ColumnSummary, found: Posteriors, priors: Array) -> float:
     """Return the p-value that what has changed is class shares alone; NaN where no rows are kept."""
     if not len(found.old) or old.values is None or new.values is None:
         return float("nan")
@@ -206,7 +200,7 @@ def left(pair: Pair, old: ColumnFacts, new: ColumnFacts, found: Posteriors, prio
     return float("nan") if apart is None else p_of(apart)
 
 
-def _indicators(old: ColumnFacts, new: ColumnFacts) -> Array:
+def _indicators(old: ColumnSummary, new: ColumnSummary) -> Array:
     """Return flags (n, r) of the commonest levels of a column, missing cells among them, in the rows of both sides."""
     levels, a, b = _tables(old, new)
     place = {level: i for i, level in enumerate(levels)}
@@ -222,7 +216,7 @@ def _indicators(old: ColumnFacts, new: ColumnFacts) -> Array:
     return np.asarray(flags, dtype=np.float64)
 
 
-def pair_scores(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> Array | None:
+def pair_scores(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> Array | None:
     """Return scores (n, s) of a column in the rows of both sides, by which it may go together with others.
 
     Of numbers that is their place among all, 0 where missing; of categories whether a cell is of a level, for those

@@ -22,7 +22,7 @@ from .leave_one_out import check_one_kind
 
 
 @dataclass(frozen=True)
-class ColumnFacts:
+class ColumnSummary:
     """One column on one side; by class, and in the last place for rows without a label: k + 1 in all.
 
     Of numbers, `values` (m,) of the rows there are, NaN where missing, and `moments` (k + 1, 1); of categories
@@ -85,7 +85,7 @@ class Side:
     def _by_block(self) -> dict[int, Moments | None]:
         return {}
 
-    def column(self, position: int, name: object) -> ColumnFacts:
+    def column(self, position: int, name: object) -> ColumnSummary:
         """Return what is known of a column of the side's own schema; DataError where that is nothing."""
         number, place = self.places[position]
         part = None if self.rows is None else self.rows[number]
@@ -107,7 +107,7 @@ class Side:
             seen, missing = self._observed(values)
         if self.filled and not missing.any():
             seen = missing = np.full(len(self.class_weight), np.nan)
-        return ColumnFacts(values, moments, None, None, seen, missing)
+        return ColumnSummary(values, moments, None, None, seen, missing)
 
     def _observed(self, values: Array | None) -> tuple[Array, Array]:
         """Return how many of the rows there are have a cell, and miss it, (k + 1,) each; NaN where there are none."""
@@ -129,7 +129,7 @@ class Side:
             return None
         return Moments.of_column(values, self.codes, len(self.class_weight), self.count)
 
-    def _categories(self, part: Any, stats: Any, place: int) -> ColumnFacts:
+    def _categories(self, part: Any, stats: Any, place: int) -> ColumnSummary:
         codes = None if part is None else np.asarray(part.codes[place])
         if isinstance(stats, CategoricalStats):
             levels, none = stats.levels[place], np.zeros((1, len(stats.levels[place])))
@@ -147,7 +147,7 @@ class Side:
             table = np.bincount(cell, weights=self.count, minlength=k * (r + 1)).reshape(k, r + 1).astype(np.float64)
             counts, missing = table[:, :r], table[:, r]
         values = None if codes is None else np.where(codes < 0, np.nan, codes)
-        return ColumnFacts(values, None, tuple(levels), counts, counts.sum(axis=1), missing)
+        return ColumnSummary(values, None, tuple(levels), counts, counts.sum(axis=1), missing)
 
 
 def _block_moments(stats: Statistic) -> Moments | None:

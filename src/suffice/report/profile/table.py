@@ -10,7 +10,7 @@ from ..._arrays import Array, Codes, NDArray, np
 from ...errors import DataError
 from ...fitted import Fitted
 from ...plots._view import label_codes
-from ...questions.drift_sides import ColumnFacts, learned_side
+from ...questions.drift_sides import ColumnSummary, learned_side
 from ...schema import Column, Kind, Level, column_name
 from ...stats.reservoir import ALL
 from ...table import Table
@@ -35,7 +35,7 @@ class ProfiledColumn(NamedTuple):
     position: int
     name: str
     kind: Kind
-    facts: ColumnFacts
+    facts: ColumnSummary
     order: tuple[Level, ...] = ()
 
     @property
@@ -137,11 +137,11 @@ def learned_table(fitted: Fitted, positions: Sequence[int]) -> ProfiledTable:
             facts = side.column(position, column.name)
         except DataError:  # statistics of a kind of their own, and no rows
             unknown = np.full(len(side.class_weight), np.nan)
-            facts = ColumnFacts(None, None, None, None, unknown, unknown)
+            facts = ColumnSummary(None, None, None, None, unknown, unknown)
         if column.kind is Kind.BOOLEAN and facts.moments is not None and facts.levels is None:  # read as 0 and 1
             yes = facts.moments.mean[:, 0] * facts.moments.weight[:, 0]
             counts = np.column_stack([facts.moments.weight[:, 0] - yes, yes])
-            facts = ColumnFacts(facts.values, None, (False, True), counts, facts.seen, facts.missing)
+            facts = ColumnSummary(facts.values, None, (False, True), counts, facts.seen, facts.missing)
         columns.append(ProfiledColumn(position, column_name(column.name), column.kind, facts, column.order))
     rows = int(fitted.statistics.rows)
     if sample is None or not len(sample.codes):
@@ -181,7 +181,7 @@ def given_table(
     return ProfiledTable(found, labels, weight, n, codes[drawn], np.ones(len(drawn)), stands, len(drawn) == n, why)
 
 
-def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, drawn: Codes) -> ColumnFacts:
+def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, drawn: Codes) -> ColumnSummary:
     """Return what a column of a table holds; of all rows how often each level occurs and cells are missing."""
     if kind.is_label or kind is Kind.BOOLEAN:
         levels, cells = table.categories(position)
@@ -192,11 +192,11 @@ def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, dra
         place[used] = np.arange(len(used))
         values = np.where(cells < 0, np.nan, place[cells])[drawn]
         own = counts[:, used]
-        return ColumnFacts(values, None, tuple(levels[int(i)] for i in used), own, own.sum(axis=1), counts[:, -1])
+        return ColumnSummary(values, None, tuple(levels[int(i)] for i in used), own, own.sum(axis=1), counts[:, -1])
     numbers = table.numeric([position])[:, 0].astype(np.float64)
     missing = np.bincount(codes, weights=np.isnan(numbers), minlength=size).astype(np.float64)
     seen = np.bincount(codes, minlength=size) - missing
-    return ColumnFacts(numbers[drawn], None, None, None, seen, missing)
+    return ColumnSummary(numbers[drawn], None, None, None, seen, missing)
 
 
 # --- equal rows -------------------------------------------------------------------------------------------------------
