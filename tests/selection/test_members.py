@@ -150,34 +150,21 @@ def test_levels(rng):
     assert_allclose(known.sum(axis=0), 1.0)  # two levels and one spare
 
 
-def test_one_dependence(rng):
+# tables are in float32 where weights are few
+@pytest.mark.parametrize(("weights", "close"), [("two", 1e-5), ("all different", EXACT)])
+def test_one_dependence(rng, weights, close):
     levels, y = coded(rng)
     starts = (0, 2, 6, 9)
     numbered = np.where(levels < 0, -1, levels + np.array(starts[:-1]))
-    weight = np.where(np.arange(80) % 2, 1.0, 2.0)
+    weight = np.where(np.arange(80) % 2, 1.0, 2.0) if weights == "two" else rng.uniform(0.2, 3.0, 80)
 
     def member(kept):
         return OneDependence(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
 
     left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
     for i in range(0, 80, 4):
-        assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=1e-5)  # tables in float32
+        assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=close)
     assert_allclose(member(without(0, 80)).scores(np.full((1, 3), -1)), 0.0)
-
-
-def test_one_dependence_of_many_weights(rng):
-    """Each row leaves with its own weight, also where no two are alike."""
-    levels, y = coded(rng)
-    starts = (0, 2, 6, 9)
-    numbered = np.where(levels < 0, -1, levels + np.array(starts[:-1]))
-    weight = rng.uniform(0.2, 3.0, 80)
-
-    def member(kept):
-        return OneDependence(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
-
-    left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
-    for i in range(0, 80, 4):
-        assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=EXACT)
 
 
 def test_one_dependence_of_many_levels(rng):

@@ -19,18 +19,19 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscrimin
 KILLS = int(os.environ.get("SUFFICE_KILLS", "0")) or 6
 
 
+MODELS = {
+    "full": lambda: GaussianDiscriminant(),
+    "shared": lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
+    "diagonal": lambda: GaussianDiscriminant("diagonal", shared=True),
+    "naive bayes": lambda: NaiveBayes(),
+    "mixture": lambda: MixtureDiscriminant(n_components=2, random_state=0),
+    "automatic": lambda: GenerativeClassifier(),
+}
+EACH = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: GaussianDiscriminant(),
-        lambda: GaussianDiscriminant("diagonal", shared=True),
-        lambda: NaiveBayes(),
-        lambda: MixtureDiscriminant(n_components=2, random_state=0),
-        lambda: GenerativeClassifier(),
-    ],
-    ids=["full", "shared diagonal", "naive bayes", "mixture", "automatic"],
-)
+@EACH
 def test_many_threads_get_the_answers_of_one(make):
     """The model is estimated by whichever thread asks first: all eight ask at once, each its own rows."""
     X, y = load_iris(return_X_y=True)
@@ -62,17 +63,7 @@ def often_switched():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("often_switched")
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: GaussianDiscriminant(),
-        lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
-        lambda: NaiveBayes(),
-        lambda: MixtureDiscriminant(n_components=2, random_state=0),
-        lambda: GenerativeClassifier(),
-    ],
-    ids=["full", "shared", "naive bayes", "mixture", "automatic"],
-)
+@EACH
 def test_threads_that_ask_different_questions_at_once_get_the_answers_of_one(make):
     """Nothing is derived yet when eight threads begin, each with another question, which all need."""
     X, y = load_iris(return_X_y=True)

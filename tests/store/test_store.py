@@ -258,10 +258,17 @@ def saved(blobs, tmp_path):
     return model, path
 
 
-@pytest.mark.parametrize(
-    "where",
-    ["fsync", "rename", "chmod", "archive", "temporary file", "interrupt"],
-)
+FAILURES = {
+    "fsync": (os, "fsync"),
+    "interrupt": (os, "fsync"),
+    "rename": (Path, "replace"),
+    "chmod": (Path, "chmod"),
+    "archive": (zipfile.ZipFile, "writestr"),
+    "temporary file": (_files.tempfile, "mkstemp"),
+}
+
+
+@pytest.mark.parametrize("where", FAILURES)
 def test_a_failed_save_leaves_the_old_file(saved, monkeypatch, where):
     model, path = saved
     before, listed = path.read_bytes(), sorted(path.parent.iterdir())
@@ -270,16 +277,8 @@ def test_a_failed_save_leaves_the_old_file(saved, monkeypatch, where):
     def fail(*args, **kwargs):
         raise KeyboardInterrupt if where == "interrupt" else OSError(28, "No space left on device")
 
-    target = {
-        "fsync": (os, "fsync"),
-        "interrupt": (os, "fsync"),
-        "rename": (Path, "replace"),
-        "chmod": (Path, "chmod"),
-        "archive": (zipfile.ZipFile, "writestr"),
-        "temporary file": (_files.tempfile, "mkstemp"),
-    }[where]
     with monkeypatch.context() as patch:
-        patch.setattr(*target, fail)
+        patch.setattr(*FAILURES[where], fail)
         with pytest.raises(KeyboardInterrupt if where == "interrupt" else OSError):
             model.save(path)
     assert path.read_bytes() == before
