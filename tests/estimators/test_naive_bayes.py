@@ -50,14 +50,8 @@ def by_hand(frame, y, families, smoothing=1.0):
     return np.column_stack(scores)
 
 
-AUTO = {
-    "height": "gaussian",
-    "width": "gaussian",
-    "depth": "gaussian",
-    "town": "categorical",
-    "open": "bernoulli",
-    "floors": "gaussian",
-}
+OTHERS = {"town": "categorical", "open": "bernoulli"}
+AUTO = dict.fromkeys(["height", "width", "depth", "floors"], "gaussian") | OTHERS
 
 
 @pytest.mark.parametrize(
@@ -71,25 +65,15 @@ AUTO = {
         ({"open": "gaussian"}, {**AUTO, "open": "gaussian"}),
         (
             {("height", "width"): "gaussian"},
-            {("height", "width"): "gaussian", **{k: v for k, v in AUTO.items() if k not in ("height", "width")}},
+            {("height", "width"): "gaussian", "depth": "gaussian", "floors": "gaussian", **OTHERS},
         ),
         (
             {("width", "floors", "height"): "gaussian"},
-            {
-                ("width", "floors", "height"): "gaussian",
-                "depth": "gaussian",
-                "town": "categorical",
-                "open": "bernoulli",
-            },
+            {("width", "floors", "height"): "gaussian", "depth": "gaussian", **OTHERS},
         ),
         (
             {(1, 0): "gaussian", ("depth", "floors"): "gaussian"},
-            {
-                ("width", "height"): "gaussian",
-                ("depth", "floors"): "gaussian",
-                "town": "categorical",
-                "open": "bernoulli",
-            },
+            {("width", "height"): "gaussian", ("depth", "floors"): "gaussian", **OTHERS},
         ),
         ({("height",): "gaussian"}, AUTO),
         ({"floors": FAMILIES["categorical"]}, {**AUTO, "floors": "categorical"}),

@@ -181,17 +181,8 @@ def test_pairs_of_surrogates_are_characters(gaussian):
 @pytest.mark.parametrize(
     "key",
     [
-        "format",
-        "version",
-        "sha256",
-        "estimator",
-        "settings",
-        "blocks",
-        "schema",
-        "classes",
-        "rows",
-        "statistics",
-        "object_labels",
+        *("format", "version", "sha256", "estimator", "settings", "blocks"),
+        *("schema", "classes", "rows", "statistics", "object_labels"),
     ],
 )
 def test_a_document_without_a_part(gaussian, key):
