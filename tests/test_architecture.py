@@ -6,6 +6,7 @@ Then what holds of single files: no circle among them, no import inside a functi
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -179,6 +180,12 @@ class Import(NamedTuple):
     place: Place = "file"
 
 
+@functools.cache
+def parsed(text: str) -> ast.Module:
+    """The tree of a file, which many tests look at."""
+    return ast.parse(text)
+
+
 def module_name(relative: str) -> str:
     """The dotted name of the module or package in a file, whose path is relative to the package."""
     parts = (PACKAGE, *Path(relative).with_suffix("").parts)
@@ -253,7 +260,7 @@ def faults(relative: str, text: str, modules: set[str]) -> list[str]:
     if unit not in MAY_IMPORT:
         return [f"{relative}: the unit {unit!r} has no row in the import table"]
     found = []
-    for name, line, _ in imports(ast.parse(text), package_of(relative), modules):
+    for name, line, _ in imports(parsed(text), package_of(relative), modules):
         top = name.split(".")[0]
         if top == PACKAGE:
             other = unit_of(name)
@@ -275,9 +282,7 @@ def faults(relative: str, text: str, modules: set[str]) -> list[str]:
 def imports_of(source: Mapping[str, str]) -> dict[str, list[Import]]:
     """The imports of each file, by the name of its module."""
     modules = set(map(module_name, source))
-    return {
-        module_name(path): list(imports(ast.parse(text), package_of(path), modules)) for path, text in source.items()
-    }
+    return {module_name(path): list(imports(parsed(text), package_of(path), modules)) for path, text in source.items()}
 
 
 def runs(name: str, importer: str, modules: set[str]) -> set[str]:
@@ -338,7 +343,7 @@ def bases_of_ours(source: Mapping[str, str]) -> dict[str, int]:
     modules = set(map(module_name, source))
     counts = {}
     for path, text in source.items():
-        tree = ast.parse(text)
+        tree = parsed(text)
         ours = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and _absolute(node, package_of(path)).split(".")[0] == PACKAGE:
@@ -367,7 +372,7 @@ def uses_of_words(text: str) -> list[str]:
     They may stand in a text, be a value of a dictionary, and be told to what makes an object, such as an error. The
     sentence that they make together may go anywhere, but is neither compared nor asked.
     """
-    tree = ast.parse(text)
+    tree = parsed(text)
     passed, asked = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
@@ -408,6 +413,7 @@ def _names_words(call: ast.Call) -> bool:
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
 
+@functools.cache
 def own_source() -> dict[str, str]:
     return {relative: (SOURCE / relative).read_text(encoding="utf-8") for relative in FILES}
 
@@ -415,9 +421,8 @@ def own_source() -> dict[str, str]:
 # ── the source obeys ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("relative", FILES)
-def test_imports_point_down(relative: str) -> None:
-    assert faults(relative, (SOURCE / relative).read_text(encoding="utf-8"), own_modules()) == []
+def test_imports_point_down() -> None:
+    assert [fault for relative, text in own_source().items() for fault in faults(relative, text, own_modules())] == []
 
 
 def test_table_has_no_cycles() -> None:
@@ -475,9 +480,8 @@ def test_optional_packages_have_owners() -> None:
     assert set(OWNERS) >= OPTIONAL
 
 
-@pytest.mark.parametrize("relative", FILES)
-def test_nothing_depends_on_the_words_of_a_note(relative: str) -> None:
-    assert uses_of_words((SOURCE / relative).read_text(encoding="utf-8")) == []
+def test_nothing_depends_on_the_words_of_a_note() -> None:
+    assert [(relative, use) for relative, text in own_source().items() for use in uses_of_words(text)] == []
 
 
 def test_owners_own() -> None:
@@ -501,20 +505,20 @@ def test_late_imports_are_there() -> None:
         assert place.endswith("/") or names <= {item.name.split(".")[0] for item in late}, place
 
 
+@functools.cache
 def _imports_by_file() -> dict[str, list[Import]]:
     found = imports_of(own_source())
     return {path: found[module_name(path)] for path in FILES}
 
 
-@pytest.mark.parametrize("relative", FILES)
-def test_files_and_functions_fit_on_a_screen(relative: str) -> None:
-    text = (SOURCE / relative).read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    lines = len(text.splitlines()) - sum(map(_docstring_lines, ast.walk(tree)))
-    assert lines <= MOST_FILE_LINES, f"{relative} has {lines} lines"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert _body_lines(node) <= MOST_FUNCTION_LINES, f"{relative}:{node.lineno}: {node.name} is too long"
+def test_files_and_functions_fit_on_a_screen() -> None:
+    for relative, text in own_source().items():
+        nodes = list(ast.walk(parsed(text)))
+        lines = len(text.splitlines()) - sum(map(_docstring_lines, nodes))
+        assert lines <= MOST_FILE_LINES, f"{relative} has {lines} lines"
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert _body_lines(node) <= MOST_FUNCTION_LINES, f"{relative}:{node.lineno}: {node.name} is too long"
 
 
 @pytest.mark.parametrize("place", MOST_CODE_LINES)
@@ -528,7 +532,7 @@ def test_the_code_does_not_grow(place: str) -> None:
 def _code_lines(text: str) -> int:
     """Return how many lines hold code: neither imports nor texts that stand by themselves."""
     aside: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         alone = (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )

@@ -38,7 +38,7 @@ def test_statistics_are_as_those_of_drawn_rows(form) -> None:
         found = draw_completed(groups, means, covariance, form, rng)
         return np.concatenate([found.mean.ravel(), found.scatter.values.ravel()])
 
-    n = 3000
+    n = 1500
     one, other = (np.array([draw() for _ in range(n)]) for draw in (of_rows, of_statistics))
     error = 5 * np.sqrt(2 / n) * one.std(axis=0)
     assert (np.abs(one.mean(axis=0) - other.mean(axis=0)) < error).all()
@@ -56,7 +56,7 @@ def test_a_slope_has_the_posterior_of_its_complete_pairs() -> None:
     X[8:, 1] = np.nan
     model = GaussianDiscriminant().fit(X, ["a"] * 12)
     (draw,) = posteriors(model._fitted)
-    found = [draw(rng).covariance.dense()[0] for _ in range(1000)]
+    found = [draw(rng).covariance.dense()[0] for _ in range(500)]
     slopes = np.array([own[0, 1] / own[0, 0] for own in found])
     u, v = X[:8].T - X[:8].mean(axis=0)[:, None]
     b = (u @ v) / (u @ u)

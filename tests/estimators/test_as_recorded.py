@@ -221,14 +221,14 @@ def test_draws_beyond_a_range_are_drawn_again(rng) -> None:
         model.fit(table, ["all"] * n)
         (mean,), cov = model.means_, model.covariances_[0]
         sd = np.sqrt(cov[1, 1])
-        drawn = model.sample(4000, random_state=0)[0][:, 1]
+        drawn = model.sample(2000, random_state=0)[0][:, 1]
         if isinstance(model, NaiveBayes):
             assert stats.kstest(drawn, stats.truncnorm(-mean[1] / sd, np.inf, mean[1], sd).cdf).pvalue > LEVEL
         slope = cov[0, 1] / cov[0, 0]
         center, sd = mean[1] + slope * (-1.5 - mean[0]), np.sqrt(cov[1, 1] - slope * cov[0, 1])
         law = stats.truncnorm(-center / sd, np.inf, center, sd)
-        given = model.sample(4000, given={0: -1.5}, random_state=0)[0][:, 1]
-        filled = np.ravel([own[:, 1] for own in model.impute([[-1.5, np.nan]], draws=4000, random_state=1)])
+        given = model.sample(2000, given={0: -1.5}, random_state=0)[0][:, 1]
+        filled = np.ravel([own[:, 1] for own in model.impute([[-1.5, np.nan]], draws=2000, random_state=1)])
         for own in (given, filled):
             assert own.min() >= 0.0
             assert stats.kstest(own, law.cdf).pvalue > LEVEL

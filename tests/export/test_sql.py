@@ -23,7 +23,10 @@ from suffice.export.sql import query
 ESTIMATORS = [GaussianDiscriminant, NaiveBayes, MixtureDiscriminant, GenerativeClassifier]
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("automatic: penguins", "automatic: parts", "automatic: trees")  # queries of many pairs of levels or trees
+
+
+@pytest.mark.parametrize("name", [pytest.param(own, marks=pytest.mark.slow) if own in LONG else own for own in CASES])
 def test_duckdb_answers_as_the_model(name: str) -> None:
     model, rows = case(name)
     check(model, rows, run_duckdb(model.to_sql("duckdb", check=False), rows))
