@@ -164,7 +164,7 @@ MOST_BASES = 3  # of ours, of one class
 MOST_FILE_LINES = 450  # without docstrings; the guide is 400
 MOST_FUNCTION_LINES = 60  # without the docstring; the guide is 40
 # Whoever adds takes away, or raises these in the same commit with the reason. They go down with what is removed.
-MOST_CODE_LINES = {"src": 43_320, "tests": 37_810}
+MOST_CODE_LINES = {"src": 43_310, "tests": 37_420}
 MOST_FILES = 304
 
 
@@ -532,7 +532,7 @@ def test_the_code_does_not_grow(place: str) -> None:
 def _code_lines(text: str) -> int:
     """Return how many lines hold code: neither imports nor texts that stand by themselves."""
     aside: set[int] = set()
-    for node in ast.walk(parsed(text)):
+    for node in ast.walk(ast.parse(text)):
         alone = (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )
