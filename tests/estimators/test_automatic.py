@@ -101,7 +101,7 @@ def test_weights_that_are_all_alike_change_nothing(penguins, fitted, weight):
     assert (model.predict_set(X) == fitted.predict_set(X)).mean() > 0.999  # a score may be the threshold itself
 
 
-@pytest.mark.parametrize("rows", [60, 400])
+@pytest.mark.parametrize("rows", [pytest.param(60, marks=pytest.mark.slow), 400])
 def test_beyond_the_rows_kept_statistics_take_their_place(rows):
     X, y = made()
     whole = GenerativeClassifier(keep_rows=rows).fit(X, y)
@@ -165,6 +165,7 @@ def test_merges_of_models_frozen_apart_say_so(tmp_path):
     assert told_of_samples(model.fit(X, y)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_other_merges_do_not_say_so(tmp_path):
     X, y = made()

@@ -72,6 +72,7 @@ def test_they_help_where_classes_are_clusters():
     assert min(densities) > 0.3  # p(x) always learns from them
 
 
+@pytest.mark.slow
 def test_noise_is_no_worse_than_chance():
     apart = []
     for seed in SEEDS:
