@@ -82,7 +82,8 @@ def test_answers_equal_python(visit, name):
     # covariances of more columns than rows have condition numbers up to 1e8, and are factored in another way
     exact = (1e-6 if "than rows" in name else 1e-9) * np.maximum(size, 1.0)
     far = np.abs(np.where(finite, found - np.where(finite, expected, 0.0), 0.0))
-    assert (far <= exact + 10.0 * np.hypot(spread, error)).all()
+    drawn = np.hypot(spread, error)  # of a member that is nearly a sum, orders may differ by much less than it is off
+    assert (far <= exact + 10.0 * drawn + np.where(drawn > 0.0, 1e-5 * np.maximum(size, 1.0), 0.0)).all()
     if not re.search("more columns|mixed|priors|penguins|trees", name):
         assert not error.any()
         assert not spread.any()

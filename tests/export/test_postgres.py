@@ -63,7 +63,7 @@ def test_names_that_are_sql_are_inert(postgres: Postgres) -> None:
 )
 def test_text_that_is_kept_as_something_else(levels, kind, postgres: Postgres) -> None:
     X = texts(*levels)
-    model = NaiveBayes().fit(X, CLASSES)
+    model = NaiveBayes({"c": "categorical"}).fit(X, CLASSES)  # not as dates
     query = model.to_sql("postgres", check=False)
     check(model, X, postgres.run(query, X, {"c": kind}))
 
