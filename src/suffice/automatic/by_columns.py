@@ -59,8 +59,15 @@ class PoolByColumns:
     def _log_posterior(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
         with single_blas_thread():  # many small products
             scores = self._pooled(hidden, members)
+        return self._under_priors(mix_with_prior(log_softmax(scores), self.judge.offset, self.automatic.floor))
+
+    @property
+    def by_others(self) -> Array:
+        """The log posteriors (n, k) by all columns at settings and weights that other rows chose, of few rows."""
+        return self._under_priors(self.automatic.left_out_posterior[self.rows.index])
+
+    def _under_priors(self, found: Array) -> Array:
         offset, floor = self.judge.offset, self.automatic.floor
-        found = mix_with_prior(log_softmax(scores), offset, floor)
         return found if self.log_prior is None else exchange_priors(found, offset, self.log_prior, floor)
 
     def _pooled(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
@@ -106,6 +113,7 @@ class PoolShown:
     """
 
     how: ClassVar[str] = "leave-one-out, at the weights of rows with as many known cells"
+    by_others: ClassVar[None] = None
 
     def __init__(
         self, automatic: StackedEnsemble, index: Codes, positions: Sequence[int], log_prior: Array | None

@@ -31,6 +31,10 @@ class ByColumns(Protocol):
     def how(self) -> str:
         """How rows are left out, in words."""
 
+    @property
+    def by_others(self) -> Array | None:
+        """The log posteriors (n, k) by all columns at settings that other rows chose; None where rows choose none."""
+
     def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log p(class | cells in the `known` columns), (n, k) in nats."""
 
@@ -77,6 +81,7 @@ class LeftOutByColumns:
                 )
 
     how: ClassVar[str] = "exact leave-one-out"
+    by_others: ClassVar[None] = None
 
     def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log p(class | cells in the `known` columns), (n, k), of each row under the model of all others."""

@@ -197,6 +197,7 @@ class ByFolds:
     """Rows judged by models of folds, for kinds of models that no formula takes a row out of."""
 
     how = "models of folds of the rows"
+    by_others = None
 
     def __init__(self, fitted: Fitted, index: Codes) -> None:
         self.fitted = fitted

@@ -133,7 +133,8 @@ def _importance(fitted: Fitted) -> Importance:
 def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
     """Return the names of few columns whose leave-one-out loss is within so many nats of that of all.
 
-    None, where these are not better than the shares of the classes by a standard error.
+    None, where these are not better than the shares of the classes by a standard error. Of what they gain, as much is
+    counted as all columns keep of theirs by settings that other rows choose.
     """
     if not is_number(within) or not 0.0 <= float(within) < np.inf:
         raise SettingError(
@@ -147,7 +148,12 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
         return judged.losses(judge.by.log_posterior(sorted(columns)))
 
     few = fewest(names, lambda columns: float(judged.mean(lost(columns))), float(within))
-    gained = lost(()) - lost(few)
+    shares = lost(())
+    gained = shares - lost(few)
+    if judge.by.by_others is not None:
+        said = judged.mean(shares - lost(range(len(names))))
+        kept = judged.mean(shares - judged.losses(judge.by.by_others))
+        gained = gained * np.clip(kept / np.maximum(said, SAME), 0.0, 1.0)
     gain = judged.mean(gained)
     better = gain > error_of_choice(judged.error(gained), gain, float(judged.copies.sum()))
     return [names[j] for j in few] if better else []
