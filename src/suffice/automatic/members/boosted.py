@@ -35,8 +35,11 @@ from .forest import TreeMember
 
 NAME = "boosted trees"
 FOLDS = 5
-ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
-SETTINGS = (TreeSettings(),)
+ROUNDS = (80, 160, 240)  # after which it is looked at whether more are worth it
+SETTINGS = (
+    TreeSettings(leaves=31, rate=0.13, rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True),
+    TreeSettings(leaves=31, rate=0.1, rows=10, l2=1.0, row_share=0.8, column_share=0.6),
+)
 FEW_ROWS = 1200  # that are kept, below which trees are boosted under several settings, slowly
 OF_FEW = (
     TreeSettings(leaves=16, rate=0.085, rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True),
@@ -59,8 +62,8 @@ MUCH_OUT = 0.05  # of the rows: where more are held out, trees are boosted on al
 HOPE = 0.25  # of what is asked of trees: where a look promises less, no more are boosted
 GAIN = 0.002  # of the best member's loss: trees that will not take away as much beside it are left out
 MOST_GAIN = 0.01  # that is asked of much work
-MUCH_WORK = 6e7  # cells added up, from which on more is asked of trees
-MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
+MUCH_WORK = 1e8  # cells added up, from which on more is asked of trees
+MOST_WORK = 8e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
 BETWEEN = 5  # rounds between two looks at the clock
 PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
@@ -234,7 +237,7 @@ def _places(sample: Sample) -> tuple[Codes, int]:
 
 
 def _work(known: TrainingStats) -> float:
-    """Return how many cells are added up for fifty rounds of all folds, of at most as many rows as are kept."""
+    """Return how many cells are added up for the first rounds of all folds, of at most as many rows as are kept."""
     cells = min(float(known.weight.sum()), MOST_ROWS) * known.columns.d
     return cells * (1 if known.k == 2 else known.k) * ROUNDS[0] * FOLDS
 
@@ -371,7 +374,7 @@ class _First:
 
 def _looked(rows: _Rows) -> tuple[_Growing, Sequence[TreeSettings]]:
     """Return the best look at trees of more and more leaves, until they are worse, and the settings it is of."""
-    best, chosen, fast, clock = None, SETTINGS, LOOK_SETTINGS[0].rate, rows.clock.part(LOOKING)
+    best, chosen, fast, clock = None, OF_MANY[:1], LOOK_SETTINGS[0].rate, rows.clock.part(LOOKING)
     for settings in OF_MANY:
         tell(f"looking at trees of {settings.leaves} leaves")
         look, left = _Growing(rows, 0, [replace(settings, rate=fast)], MOST_LOOKED), rows.clock.left
@@ -517,15 +520,14 @@ class _Growing:
 
 
 def _gain(judge: HoldoutScorer, rows: _Rows, scores: Array) -> float:
-    """Return which share of what the best member loses goes away by as much of other log posteriors (n, k) as is best.
+    """Return which share of what the best member loses goes away as its scores give way to other log posteriors (n, k).
 
-    The `judge` is of the same rows; where there is no member before, all goes away.
+    The two share a weight of 1, as is best. The `judge` is of the same rows; where there is no member before, all goes
+    away.
     """
     if judge.best is None:
         return 1.0
-    prior = judge.offset[:, rows.present]
-    beside = replace(
-        judge, codes=np.searchsorted(rows.present, judge.codes), offset=prior + judge.best[:, rows.present]
-    )
+    prior, best = judge.offset[:, rows.present], judge.best[:, rows.present]
+    beside = replace(judge, codes=np.searchsorted(rows.present, judge.codes), offset=prior + best)
     alone = beside.loss(np.zeros_like(prior))
-    return (alone - beside.temperature(scores - prior)[0]) / max(alone, LEAST_LOSS)
+    return (alone - beside.temperature(scores - prior - best)[0]) / max(alone, LEAST_LOSS)
