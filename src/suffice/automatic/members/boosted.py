@@ -36,15 +36,11 @@ from .forest import TreeMember
 NAME = "boosted trees"
 FOLDS = 5
 ROUNDS = (80, 160, 240)  # after which it is looked at whether more are worth it
-SETTINGS = (
-    TreeSettings(leaves=31, rate=0.13, rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True),
-    TreeSettings(leaves=31, rate=0.1, rows=10, l2=1.0, row_share=0.8, column_share=0.6),
-)
 FEW_ROWS = 1200  # that are kept, below which trees are boosted under several settings, slowly
-OF_FEW = (
-    TreeSettings(leaves=16, rate=0.085, rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True),
-    TreeSettings(leaves=24, rate=0.068, rows=5, l2=1.0, row_share=0.8, column_share=0.6),
-)
+_DRAWN = TreeSettings(rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True)
+_SOUGHT = TreeSettings(l2=1.0, row_share=0.8, column_share=0.6)
+SETTINGS = (replace(_DRAWN, rate=0.13), replace(_SOUGHT, rate=0.1, rows=10))
+OF_FEW = (replace(_DRAWN, leaves=16, rate=0.085), replace(_SOUGHT, leaves=24, rate=0.068, rows=5))
 FEW_ROUNDS, STEP, IDLE = 160, 20, 0.3  # most rounds, between two looks, and the share that must have brought nothing
 FEW_TREES, FEW_CELLS = 25_000, 1e9  # trees, and cells that they add up: beyond, rounds are fewer, at a higher rate
 MOST_RATE = 0.1
