@@ -41,8 +41,8 @@ _DRAWN = TreeSettings(rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=Tru
 _SOUGHT = TreeSettings(l2=1.0, row_share=0.8, column_share=0.6)
 SETTINGS = (replace(_DRAWN, rate=0.13), replace(_SOUGHT, rate=0.1, rows=10))
 OF_FEW = (replace(_DRAWN, leaves=16, rate=0.085), replace(_SOUGHT, leaves=24, rate=0.068, rows=5))
-FEW_ROUNDS, STEP, IDLE = 160, 20, 0.3  # most rounds, between two looks, and the share that must have brought nothing
-FEW_TREES, FEW_CELLS = 25_000, 1e9  # trees, and cells that they add up: beyond, rounds are fewer, at a higher rate
+FEW_ROUNDS, STEP, IDLE = 240, 20, 0.3  # most rounds, between two looks, and the share that must have brought nothing
+FEW_TREES, FEW_CELLS = 37_500, 1.5e9  # trees, and cells that they add up: beyond, rounds are fewer, at a higher rate
 MOST_RATE = 0.1
 LOOK, LOOK_SETTINGS = 20, (TreeSettings(rate=0.2),)  # rounds of a higher rate that are looked at before those
 LOOK_ROWS = 8000  # that such trees are boosted on, at most
