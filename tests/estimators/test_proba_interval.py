@@ -12,7 +12,7 @@ from suffice import (
     NaiveBayes,
     load,
 )
-from suffice.errors import SettingError
+from suffice.errors import DataError, SettingError
 from suffice.questions import proba_interval
 
 LEVEL = 0.9
@@ -121,6 +121,10 @@ def test_other_refusals(rng):
         NaiveBayes("text").fit(TEXTS, [0, 1, 0, 1] * 5).predict_proba_interval(TEXTS)
     with pytest.raises(SettingError, match="too few rows"):
         GaussianDiscriminant().fit(X[:5], [0, 0, 0, 1, 1]).predict_proba_interval(X)
+    holed = np.array([[np.nan, -3.6, 20], [24, 38, np.nan], [49, -210, 3], [np.nan, -134, 26], [18, -34, np.nan]] * 2)
+    holed[5:] = [[30, -80, np.nan], [45, -63, 19], [np.nan, 45, 22], [np.nan, 72, np.nan], [np.nan, 71, np.nan]]
+    with pytest.raises(DataError, match="cells are missing"):
+        GaussianDiscriminant(shared=True).fit(holed, [0, 1, 2, 3, 4, 2, 1, 1, 1, 1]).predict_proba_interval(holed)
     with pytest.raises(SettingError, match="joined it by EM"):
         GaussianDiscriminant().fit(X, [None if i < 9 else str(y[i]) for i in range(60)]).predict_proba_interval(X)
     for level in (0, 1, "high", None):

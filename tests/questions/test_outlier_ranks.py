@@ -225,6 +225,17 @@ def test_learned_rows_with_holes_have_each_rank_once(rng, monkeypatch, make, mos
     np.testing.assert_array_equal(model.outlier_pvalues(X[6:20], y[6:20]), p[6:20])
 
 
+def test_counts_of_words_stay_where_numbers_miss(rng):
+    """Of counts of words, which are sparse, no cell can be missing beside numbers that are."""
+    texts = np.array(["free prize now", "call me later", "win a prize", "see you later"], dtype=object)
+    X = np.column_stack([rng.normal(size=(80, 1)), texts[rng.integers(0, 4, 80)]]).astype(object)
+    y = np.arange(80) % 2
+    model = NaiveBayes(families={0: "gaussian", 1: "text"}).fit(X, y)
+    X[:9, 0] = np.nan
+    p = model.outlier_pvalues(X[:9])
+    assert ((p > 0.0) & (p <= 1.0)).all()
+
+
 def test_a_forest_measures_all_ways_to_miss_cells_together(rng, monkeypatch):
     """P-values are those of one way after another."""
     y = rng.integers(0, 2, 200)

@@ -85,6 +85,8 @@ def test_pvalues_are_those_of_an_exponential_root() -> None:
     assert p[:160].min(axis=1).max() < 1e-6
     order = np.argsort(odds[:, 0])
     assert (np.diff(p[order, 0]) <= 0).all()
+    two = np.repeat([0.0, 100.0], 50)[:, None]  # a tail of no length
+    assert_allclose(np.unique(cell_pvalues(two)), [1.0 - 50 / 101, 1.0])
 
 
 def test_adjusted_pvalues_are_those_of_benjamini_and_yekutieli() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from .._arrays import Array, Codes, np
 from ..densities import Density, Draw, Gaussian
+from ..errors import DataError, either
 from ..stats import GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
 from .cells import PatternGroup, groups_of
@@ -119,7 +120,12 @@ def augmented(stats: PatternStats, begin: GaussianStats, posterior: Callable[[Ga
 
     def step(rng: np.random.RandomState) -> Density:
         one = posterior(chain[0])
-        assert one is not None
+        if one is None:
+            raise DataError(
+                "So many cells are missing that the others leave the covariance open: draws of it become singular. Next: "
+                "leave out the columns that miss most, or give a prior "
+                f"{either('such as NormalInverseWishart(strength=1.0)', 'by a fit in Python')}."
+            )
         density = one(rng)
         assert isinstance(density, Gaussian)
         every = np.zeros((len(density.means), stats.d, stats.d))

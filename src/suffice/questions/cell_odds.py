@@ -352,7 +352,7 @@ def cell_pvalues(odds: Array) -> Array:
         own = excess[known[:, p], p]
         start, scale, share = _tail(own)
         beyond = 1.0 - np.searchsorted(np.sort(own), own, side="left") / (len(own) + 1.0)
-        tail = share * np.exp(-(own - start) / max(scale, common, 1e-9))
+        tail = share * np.exp(-np.maximum(own - start, 0.0) / max(scale, common, 1e-9))
         out[known[:, p], p] = np.where(own > start, tail, beyond)
     return out
 

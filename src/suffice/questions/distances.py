@@ -107,7 +107,7 @@ def take(rows: Rows, index: Codes) -> list[object]:
 
 
 def hide(rows: Rows, observed: Flags) -> list[object]:
-    """Return the rows without the cells of columns that are not observed (d,)."""
+    """Return the rows without the cells of columns that are not observed (d,); of sparse counts none can be missing."""
     if observed.all():
         return list(rows)
     hidden: list[object] = []
@@ -120,5 +120,5 @@ def hide(rows: Rows, observed: Flags) -> list[object]:
                 tuple(codes if kept else np.full_like(codes, -1) for codes, kept in zip(part, own, strict=True))
             )
         else:
-            hidden.append(np.where(own, part, np.nan))
+            hidden.append(part if is_sparse(part) else np.where(own, part, np.nan))
     return hidden
