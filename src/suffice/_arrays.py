@@ -54,8 +54,10 @@ def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether `value` is a number of Python or NumPy; a truth value is none."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    """Return whether `value` is a number of Python or NumPy in the range of floats; a truth value is none."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) < 2**1023
+    return isinstance(value, float | np.integer | np.floating)
 
 
 def is_whole(value: object, least: int) -> TypeGuard[int]:

@@ -78,6 +78,8 @@ def test_the_default_refuses_and_names_the_keyword(model, table):
         model.predict(X.drop(columns="mass"))
     with pytest.raises(SchemaError, match="does not know 'more'"):
         model.predict(X.assign(more=1.0), missing_columns="missing")
+    with pytest.raises(SchemaError, match="several columns named 'size'"):
+        model.predict(X[["size", "size"]], missing_columns="missing")
     with pytest.raises(SettingError, match="missing_columns"):
         model.predict(X, missing_columns="ignore")
 

@@ -99,7 +99,13 @@ def test_a_shift_is_added_to_the_filled_cells_of_its_column():
 
 @pytest.mark.parametrize(
     ("shift", "said"),
-    [({"kind": 1.0}, "'kind', no column of numbers"), ({"age": 1.0}, "'age'"), ({"size": np.inf}, "by inf")],
+    [
+        ({"kind": 1.0}, "'kind', no column of numbers"),
+        ({"age": 1.0}, "'age'"),
+        ({"size": np.inf}, "by inf"),
+        ({"size": 10**400}, "by 1000"),
+        ([("size", 1.0)], "is no dict"),
+    ],
 )
 def test_what_cannot_be_shifted_is_refused_by_name(shift, said):
     X, y = drawn(4, 80)

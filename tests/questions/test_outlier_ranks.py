@@ -111,6 +111,7 @@ def test_far_rows_go_on_below_the_least_rank(rng):
     model = GaussianDiscriminant(shrinkage=0.1).fit(X, np.zeros(50, dtype=int))
     p = model.outlier_pvalues(np.array([[4.0], [8.0], [16.0]]) * np.ones(3))
     assert 1 / 51 >= p[0] > p[1] > p[2] > 0
+    assert outlier_ranks._Tail(np.ones(20), np.ones(20)).beyond(np.array([1e300])) == 0.0
 
 
 def test_weights_count_copies_and_scale_does_not_matter(rng):

@@ -167,6 +167,13 @@ def test_the_page_shows_the_telling_words(case, tmp_path):
     assert "The telling words" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_a_column_named_as_text_may_be_empty(tmp_path):
+    X, y = messages(np.random.default_rng(1), 60)
+    model = GenerativeClassifier(text=["text"]).fit(X.assign(text=np.full(60, None, dtype=object)), y)
+    model.to_html(tmp_path / "page.html", X, y)
+    assert "The telling words" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_beside_other_columns_texts_are_not_worse(case):
     """On rows that neither has seen, by the sum of what both lose: a column that says nothing costs next to nothing."""
     X, y = messages(np.random.default_rng(5), 600)

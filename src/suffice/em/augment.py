@@ -122,8 +122,8 @@ def augmented(stats: PatternStats, begin: GaussianStats, posterior: Callable[[Ga
         one = posterior(chain[0])
         if one is None:
             raise DataError(
-                "So many cells are missing that the others leave the covariance open: draws of it become singular. Next: "
-                "leave out the columns that miss most, or give a prior "
+                "So many cells are missing that the others leave the covariance open: draws of it become singular. "
+                "Next: leave out the columns that miss most, or give a prior "
                 f"{either('such as NormalInverseWishart(strength=1.0)', 'by a fit in Python')}."
             )
         density = one(rng)

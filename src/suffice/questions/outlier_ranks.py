@@ -232,8 +232,9 @@ class _Tail:
         found = np.interp(distance, self.places, self.shares)
         far, near = distance > self.places[-1], distance < self.places[0]
         last = self.shares[-1] - self.endless
-        found[far] = self.endless + last * np.exp((self.places[-1] - distance[far]) / self.tail)
-        found[near] = 1.0 - (1.0 - self.shares[0]) * np.exp((distance[near] - self.places[0]) / self.near)
+        with np.errstate(over="ignore"):  # however far
+            found[far] = self.endless + last * np.exp((self.places[-1] - distance[far]) / self.tail)
+            found[near] = 1.0 - (1.0 - self.shares[0]) * np.exp((distance[near] - self.places[0]) / self.near)
         return np.asarray(found)
 
 

@@ -63,11 +63,7 @@ def read_table(X: object) -> Table:
             "Expected 2D array, got 1D array instead: a single column. Next: pass it as a table of one "
             "column; of a single row pass a dictionary, or X.iloc[[0]] of pandas."
         )
-    try:
-        return FrameTable(_frame(X))
-    except nw.exceptions.DuplicateError:
-        repeated = repeated_names([str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))])
-        raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
+    return FrameTable(_frame(X))
 
 
 def add_missing(X: object, schema: Schema) -> object:
@@ -93,6 +89,9 @@ def read_schema(X: object) -> Schema:
 def _frame(X: Any) -> Frame:
     try:
         return nw.from_native(X, eager_only=True)
+    except nw.exceptions.DuplicateError:
+        repeated = repeated_names([str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))])
+        raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
     except TypeError:
         return _from_arrow_stream(X)
 

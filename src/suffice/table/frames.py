@@ -306,15 +306,15 @@ def _named(value: object) -> Level:
     return plain if type(plain) in (str, int, float, bool) else str(plain)
 
 
-def label_values(y: Any) -> Cells:
-    """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array."""
+def label_values(y: Any, dates: bool = False) -> Cells:
+    """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array; `dates` may be."""
     if isinstance(y, np.ndarray):
         return y
     try:
         series = nw.from_native(y, series_only=True)
     except TypeError:
         return _labels_array(y)
-    if series.dtype.is_temporal():
+    if series.dtype.is_temporal() and not dates:
         raise SchemaError.temporal("y", series.dtype)
     if series.dtype.is_integer() and not series.is_null().any():
         return _integers(series)

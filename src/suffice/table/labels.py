@@ -15,7 +15,7 @@ from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Level, sort_levels
 from . import Table, factorize, label_values
 from .cells import holds_value
-from .dates import moment
+from .dates import factorize_dates, moment, read_seconds
 
 WITHOUT_LABEL = {
     "error": ". Next: drop those rows, or fill in their labels",
@@ -150,11 +150,15 @@ def read_groups(groups: object, rows: int) -> tuple[Sequence[Level], Codes] | No
     """Return the different groups, and the number of that of each row (n,), −1 where it is missing; None for none."""
     if groups is None:
         return None
-    values = label_values(groups)
-    if values.ndim != 1:
+    values = label_values(groups, dates=True)
+    if values.ndim == 2 and values.shape[1] == 1:
         values = column_or_1d(values, warn=True)
-    if len(values) != rows:
-        raise DataError(f"There are {rows} rows and {len(values)} groups. Next: give one group per row.")
+    if values.shape != (rows,):
+        count = len(values) if values.ndim == 1 else f"values of shape {values.shape} for their"
+        raise DataError(f"There are {rows} rows and {count} groups. Next: give one group per row.")
+    first = None if values.dtype.kind != "O" else next(filter(holds_value, values.tolist()), None)
+    if values.dtype.kind == "M" or isinstance(first, dt.date):
+        return factorize_dates(read_seconds(values, "groups"))
     return factorize(values, "groups")
 
 

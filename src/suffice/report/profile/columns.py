@@ -118,7 +118,7 @@ def _is_free_text(column: ProfiledColumn) -> bool:
 def _says(column: ProfiledColumn) -> str:
     """Return the range of a column, or its most common levels."""
     weight, moments = column.level_weight, column.facts.moments
-    if weight is not None and is_text(column):
+    if weight is not None and is_text(column) and len(weight):
         return f"texts, read word by word, such as {brief(column.levels[int(np.argmax(weight))], 40)}"
     if weight is not None:
         whole = float(weight.sum()) + float(np.nansum(column.facts.missing))
