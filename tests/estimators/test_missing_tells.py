@@ -104,7 +104,7 @@ def test_a_shift_is_added_to_the_filled_cells_of_its_column():
         ({"age": 1.0}, "'age'"),
         ({"size": np.inf}, "by inf"),
         ({"size": 10**400}, "by 1000"),
-        ([("size", 1.0)], "is no dict"),
+        ([("size", 1.0)], "numbers by column"),
     ],
 )
 def test_what_cannot_be_shifted_is_refused_by_name(shift, said):

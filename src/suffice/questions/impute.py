@@ -67,7 +67,7 @@ def _shifts(fitted: Fitted, shift: Mapping[Name, object]) -> dict[int, float]:
     columns = {column.name: (i, column.kind) for i, column in enumerate(fitted.schema.columns)}
     found: dict[int, float] = {}
     if not isinstance(shift, Mapping):
-        raise SettingError(f"{setting('shift', shift)} is no dict. Next: give numbers by column: {{'age': 1.0}}.")
+        raise SettingError(f"{setting('shift', shift)} must be numbers by column. Next: give some such as age: 1.0.")
     for name, amount in shift.items():
         if name not in columns or columns[name][1] is not Kind.NUMERIC:
             numbers = [own for own, (_, kind) in columns.items() if kind is Kind.NUMERIC]
