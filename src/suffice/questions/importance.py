@@ -133,8 +133,8 @@ def _importance(fitted: Fitted) -> Importance:
 def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
     """Return the names of few columns whose leave-one-out loss is within so many nats of that of all.
 
-    None, where these are not better than the shares of the classes by a standard error. Of what they gain, as much is
-    counted as all columns keep of theirs by settings that other rows choose.
+    None, where these are not better than the shares of the classes by a standard error. Their gain is multiplied by the
+    share of the gain of all columns that is left at settings which other rows chose.
     """
     if not is_number(within) or not 0.0 <= float(within) < np.inf:
         raise SettingError(

@@ -36,7 +36,7 @@ from .forest import TreeMember
 NAME = "boosted trees"
 FOLDS = 5
 ROUNDS = (80, 160, 240)  # after which it is looked at whether more are worth it
-FEW_ROWS = 1200  # that are kept, below which trees are boosted under several settings, slowly
+FEW_ROWS = 1200  # that are kept, below which trees are boosted slowly, without a look
 _DRAWN = TreeSettings(rows=5, l2=3.0, row_share=0.8, column_share=0.7, drawn=True)
 _SOUGHT = TreeSettings(l2=1.0, row_share=0.8, column_share=0.6)
 SETTINGS = (replace(_DRAWN, rate=0.13), replace(_SOUGHT, rate=0.1, rows=10))
@@ -518,8 +518,8 @@ class _Growing:
 def _gain(judge: HoldoutScorer, rows: _Rows, scores: Array) -> float:
     """Return which share of what the best member loses goes away as its scores give way to other log posteriors (n, k).
 
-    The two share a weight of 1, as is best. The `judge` is of the same rows; where there is no member before, all goes
-    away.
+    Their weights sum to 1 and are the best that do. The `judge` is of the same rows; where there is no member before,
+    all goes away.
     """
     if judge.best is None:
         return 1.0
