@@ -5,7 +5,7 @@ For a Gaussian that is half the squared Mahalanobis distance. Rows that miss the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from .._arrays import (
@@ -16,7 +16,7 @@ from .._arrays import (
     np,
     pattern_groups,
 )
-from ..densities import Density, Gaussian, Product, Rows
+from ..densities import Rows
 from ..densities.product import missing_cells, take_rows
 from ..joint import JointModel
 from .outlier_laws import Flags
@@ -26,18 +26,15 @@ CHUNK_ROWS = 1 << 14
 
 
 def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
-    """Return distances log p(centre | k) − log p(x | k) and log posteriors, (n, k) each; rows miss the same cells.
+    """Return distances log p(centre | k) − log p(x | k) and log posteriors, (n, k) each, in the cells that rows have.
 
     A row that every class makes impossible is infinitely far from all.
     """
-    observed = observed_cells(take(rows, np.array([0])))[0]
-    blocks, parts = _seen(model, rows, observed)
-    density = Product(tuple(blocks)).log_density(parts)
-    return measured(density, model.log_prior, _centers(blocks, rows, observed))
+    return measured(model.density.log_density(rows), model.log_prior, peaks(model, rows))
 
 
 def measured(density: Array, log_prior: Array, center: Array | float = 0.0) -> tuple[Array, Array]:
-    """Return what `measure` does, of log densities (n, k), which become the distances, and those at centres (k,)."""
+    """Return what `measure` does, of log densities (n, k), which become the distances, and those at centres."""
     posterior = density + log_prior
     impossible = np.isneginf(posterior).all(axis=1)
     posterior[impossible] = log_prior
@@ -45,37 +42,26 @@ def measured(density: Array, log_prior: Array, center: Array | float = 0.0) -> t
     return density, log_softmax(posterior, out=posterior)
 
 
-def peaks(model: JointModel, rows: Rows, observed: Flags) -> Array:
-    """Return the log density of each class at its centre (k,), in the observed columns, of blocks that have a centre.
+def peaks(model: JointModel, rows: Rows) -> Array:
+    """Return the log density of each class at its centre in the cells that rows have, (n, k), of blocks with a centre.
 
-    Without it, an estimate of the spread that is too small would make every row look likelier.
+    Without it, an estimate of the spread that is too small would make every row look likelier. It is (1, k) zeros where
+    no block has one.
     """
-    return _centers(_seen(model, rows, observed)[0], rows, observed)
-
-
-def _seen(model: JointModel, rows: Rows, observed: Flags) -> tuple[list[Density], list[object]]:
-    """Return blocks and rows, of Gaussian blocks the marginal density and the cells of the observed columns."""
-    blocks, parts = list(model.density.blocks), list(rows)
-    for i, (block, own) in enumerate(zip(model.density.blocks, _split(rows, observed), strict=True)):
-        if isinstance(block, Gaussian) and not own.all():
-            kept = np.flatnonzero(own).tolist()
-            blocks[i], parts[i] = block.marginal(kept), parts[i][:, kept]
-    return blocks, parts
-
-
-def _centers(blocks: Sequence[Density], rows: Rows, observed: Flags) -> Array:
-    total: Array | float = 0.0
-    for block, own in zip(blocks, _split(rows, observed), strict=True):
+    total = np.zeros((1, len(model.log_prior)))
+    for block, part in zip(model.density.blocks, rows, strict=True):
         center = block.center()
         if center is not None:
-            whole = center.shape[1] == len(own)  # else it is that of a marginal density already
-            total = total + np.diagonal(block.log_density(np.where(own, center, np.nan) if whole else center))
-    return np.asarray(total)
-
-
-def _split(rows: Rows, observed: Flags) -> list[Flags]:
-    """Return the flags of each block's columns."""
-    return np.split(observed, np.cumsum([_width(part) for part in rows])[:-1])
+            groups = list(pattern_groups(~np.isnan(part)))
+            ways = np.full((len(groups), *center.shape), np.nan)
+            for way, (seen, _) in zip(ways, groups, strict=True):
+                way[:, seen] = center[:, seen]
+            found = block.log_density(ways.reshape(-1, center.shape[1])).reshape(len(groups), len(center), -1)
+            own = np.empty((len(part), len(center)))
+            for peak, (_, index) in zip(np.diagonal(found, axis1=1, axis2=2), groups, strict=True):
+                own[index] = peak
+            total = total + own
+    return total
 
 
 def _width(part: Any) -> int:
@@ -107,18 +93,16 @@ def take(rows: Rows, index: Codes) -> list[object]:
 
 
 def hide(rows: Rows, observed: Flags) -> list[object]:
-    """Return the rows without the cells of columns that are not observed (d,); of sparse counts none can be missing."""
+    """Return the rows without the cells that are not observed, (d,) or (n, d); of sparse counts none can be missing."""
     if observed.all():
         return list(rows)
     hidden: list[object] = []
     start = 0
     for part in rows:
-        own = observed[start : start + _width(part)]
+        own = observed[..., start : start + _width(part)]
         start += _width(part)
         if isinstance(part, tuple):
-            hidden.append(
-                tuple(codes if kept else np.full_like(codes, -1) for codes, kept in zip(part, own, strict=True))
-            )
+            hidden.append(tuple(np.where(kept, codes, -1) for codes, kept in zip(part, own.T, strict=True)))
         else:
             hidden.append(part if is_sparse(part) else np.where(own, part, np.nan))
     return hidden

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, Codes, np, parallel_each, row_chunks, single_blas_thread
+from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
 from .distances import CHUNK_ROWS, NEGLIGIBLE, hide, measure, measured, patterns, take
@@ -269,51 +269,51 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_cla
     held = held.thinned(max(MOST_MEASURED // max(cells, 1), LEAST_MEASURED))  # each is measured in each way
     out = np.ones((n, len(log_prior)) if by_class else n)
     groups = [(observed, index) for observed, index in every if observed.any()]
-    measure_own = _measuring(held, rows, log_prior, len(groups))
-    for scale, (_, index) in zip(_scales(held, [way for way, _ in groups], log_prior), groups, strict=True):
+    if not groups:
+        return out
+    read, scales = [fold.read(rows) for fold in held.folds], _scales(held, [way for way, _ in groups], log_prior)
+    order, sizes = np.concatenate([index for _, index in groups]), [len(index) for _, index in groups]
+    place, way, scale = np.repeat(np.arange(len(groups)), sizes), 0, next(scales)
+    for part in row_chunks(len(order), CHUNK_ROWS):
 
-        def answer(own: Codes, scale: _Scale = scale) -> None:
-            found = measure_own(own)
-            out[own] = scale.pvalues(found, by_class)
+        def measure_by(number: int, own: Codes = order[part]) -> Measured:
+            return _measured(held.folds[number], take(read[number], own), log_prior)
 
-        parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
+        found = list(parallel_map(measure_by, range(len(read))))
+        for here in np.unique(place[part]).tolist():
+            if here > way:
+                way, scale = here, next(scales)
+            mine = np.flatnonzero(place[part] == here)
+            out[order[part][mine]] = scale.pvalues([(far[mine], posterior[mine]) for far, posterior in found], by_class)
     return out
 
 
 def _scales(held: HeldOut, ways: Sequence[Flags], log_prior: Array) -> Iterator[_Scale]:
     """Yield how far out the held-out rows are in each of some sets of columns."""
-    k = len(log_prior)
-    if not _is_measured_at_once(held, len(ways)):
-        for way in ways:
-            with single_blas_thread():
-                found = [_measured(fold, hide(fold.rows, way), log_prior) for fold in held.folds]
-            yield _Scale(held, way, found, k)
-        return
-    for part in row_chunks(len(ways), WAYS):
-        known = np.array(ways[part], dtype=np.float64)
+    k, at_once = len(log_prior), len(ways) >= FEW_WAYS and all(_has_ways(fold) for fold in held.folds)
+    for part in row_chunks(len(ways), WAYS if at_once else max(CHUNK_ROWS // len(held.codes), 1)):
+        known = np.array(ways[part], dtype=np.bool_)
         with single_blas_thread():
-            densities = [fold.model.density.blocks[0].in_ways(fold.rows[0], known) for fold in held.folds]
-        for way, *each in zip(ways[part], *densities, strict=True):
-            pairs = zip(held.folds, each, strict=True)
-            found = [_of_all(fold, *measured(own, _prior(fold, log_prior)), k) for fold, own in pairs]
-            yield _Scale(held, way, found, k)
+            each = [_in_ways(fold, known, log_prior, at_once) for fold in held.folds]
+        for i, way in enumerate(ways[part]):
+            yield _Scale(held, way, [(distance[i], posterior[i]) for distance, posterior in each], k)
 
 
-def _measuring(held: HeldOut, rows: Rows, log_prior: Array, ways: int) -> Callable[[Codes], list[Measured]]:
-    """Return what measures new rows of some numbers, which miss the same cells, by the model of each fold."""
-    read = [fold.read(rows) for fold in held.folds]
-    if not _is_measured_at_once(held, ways):
-        return lambda own: [
-            _measured(fold, take(part, own), log_prior) for fold, part in zip(held.folds, read, strict=True)
-        ]
-    found = [_measured(fold, part, log_prior) for fold, part in zip(held.folds, read, strict=True)]
-    return lambda own: [(distance[own], posterior[own]) for distance, posterior in found]
+def _has_ways(fold: Fold) -> bool:
+    """Whether a model measures rows that miss cells in many ways together: by densities alone, which know how."""
+    return len(fold.model.density.blocks) == 1 and fold.model.density.blocks[0].has_ways
 
 
-def _is_measured_at_once(held: HeldOut, ways: int) -> bool:
-    """Whether rows that miss cells in so many ways are measured together: by densities alone, which know how."""
-    blocks = [fold.model.density.blocks for fold in held.folds]
-    return ways >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in blocks)
+def _in_ways(fold: Fold, known: Flags, log_prior: Array, at_once: bool) -> Measured:
+    """Return distances and log posteriors (ways, n, k) of the rows of a fold, in each of several sets of columns."""
+    w, n = len(known), len(fold.index)
+    if at_once:
+        density = fold.model.density.blocks[0].in_ways(fold.rows[0], known.astype(np.float64))
+        found = _of_all(fold, *measured(density.reshape(w * n, -1), _prior(fold, log_prior)), len(log_prior))
+    else:
+        rows = hide(take(fold.rows, np.tile(np.arange(n), w)), np.repeat(known, n, axis=0))
+        found = _measured(fold, rows, log_prior)
+    return found[0].reshape(w, n, -1), found[1].reshape(w, n, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ class Learned:
 
 
 def own_rank_pvalues(
-    learned: Learned, rows: Rows, codes: Codes, place: Codes, apart: Callable[[Codes, Flags], Array]
+    learned: Learned, rows: Rows, codes: Codes, place: Codes, apart: Callable[[Codes], Array]
 ) -> Array:
     """Return the p-value (n,) of each row within its class, for rows that were learned.
 
@@ -374,8 +374,8 @@ def own_rank_pvalues(
     rest = np.flatnonzero(place < 0)
     groups = [(way, rest[own]) for way, own in patterns(take(rows, rest)) if way.any()] if len(rest) else []
     scales = _scales(learned.few, [way for way, _ in groups], _no_prior(learned.held))
-    for scale, (way, index) in zip(scales, groups, strict=True):
-        distance = apart(index, way)
+    for scale, (_, index) in zip(scales, groups, strict=True):
+        distance = apart(index)
         for c in np.unique(codes[index]).tolist():
             mine = np.flatnonzero(codes[index] == c)
             far, others = distance[mine], scale.own
@@ -390,24 +390,10 @@ def _own_distances(held: HeldOut) -> Array:
     """Return how far out each held-out row (m,) is from its class, in the cells it has, by the model of its fold."""
     out = np.zeros(len(held.codes))
     for fold in held.folds:
-        for index, rows in _in_own_cells(held, fold):
-            found, _ = _measured(fold, rows, _no_prior(held))
-            out[fold.index[index]] = found[np.arange(len(index)), held.codes[fold.index[index]]]
+        rows = fold.rows if held.known is None else hide(fold.rows, held.known[fold.index])
+        distance, _ = _measured(fold, rows, _no_prior(held))
+        out[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
     return out
-
-
-def _in_own_cells(held: HeldOut, fold: Fold) -> Iterator[tuple[Codes, Rows]]:
-    """Yield (numbers, rows) of a fold without the cells that were drawn, as its model measures them together."""
-    if held.known is None:
-        yield np.arange(len(fold.index)), fold.rows
-        return
-    known = held.known[fold.index]
-    ways = _ways(known)
-    if _is_measured_at_once(held, len(ways)):
-        yield np.arange(len(fold.index)), (np.where(known, fold.rows[0], np.nan),)
-        return
-    for way, index in ways:
-        yield index, hide(take(fold.rows, index), way)
 
 
 def _ways(known: Flags) -> list[tuple[Flags, Codes]]:

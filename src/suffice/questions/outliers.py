@@ -97,10 +97,10 @@ def _learned(fitted: Fitted) -> Learned:
     return Learned.make(fitted.memoize(hold_out, whatever_priors=True))
 
 
-def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes, observed: NDArray[np.bool_]) -> Array:
+def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes) -> Array:
     """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
     parts = [take_rows(part, index) for part in encoded[: len(fitted.blocks)]]
     left_out = log_densities(fitted.learned, parts, codes[index], None)
     own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
-    return np.asarray(peaks(fitted.joint, take(rows, index), observed)[codes[index]] - score)
+    return np.asarray(np.broadcast_to(peaks(fitted.joint, take(rows, index)), left_out.score.shape)[own] - score)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, np, pattern_groups
 from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
+from ...densities.gaussian import MANY
 from ...export.program import Term
 from ...leave_one_out.generalized_eigen import LeftOut
 from ...leave_one_out.wishart import WishartClasses
@@ -244,12 +245,13 @@ class GaussianMember(BlockMember):
 
     def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
         cells = sample.rows.gaussian_without(self.version, hidden)
-        out = np.zeros((len(cells), len(self.prior.stats.weight)))
+        left = LeftOut(cells, sample.codes, sample.removed, sample.weight)
+        out, rare = np.zeros((len(cells), len(self.prior.stats.weight))), np.ones(len(cells), dtype=np.bool_)
         for seen, rows in pattern_groups(~np.isnan(cells)):
-            if len(seen):
-                own = cells[np.ix_(rows, seen)]
-                left = LeftOut(own, sample.codes[rows], sample.removed[rows], sample.weight[rows])
-                ((_, _, out[rows]),) = self.prior.restricted(seen).path(left, (self.strength,), (self.sphere,))
+            if len(seen) and len(rows) >= MANY:
+                own, rare[rows] = replace(left.take(rows), rows=cells[np.ix_(rows, seen)]), False
+                ((_, _, out[rows]),) = self.prior.restricted(seen).path(own, (self.strength,), (self.sphere,))
+        out[rare] = self.prior.marginals(left.take(np.flatnonzero(rare)), self.strength, self.sphere)
         return out
 
 
