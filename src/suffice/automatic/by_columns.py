@@ -24,9 +24,9 @@ MANY = 2000  # rows; of fewer, calls are so short that threads would wait for ea
 class PoolByColumns:
     """Rows of the sample that an automatic classifier was judged on, by the columns that are known of them.
 
-    Every member is asked for what it says with cells unknown, each row left out as it was when the member was chosen,
-    at the settings chosen with all columns. The weights of members are then found anew for just these columns, each row
-    out of them, too; those that single columns have beside their member stay as they are.
+    Every member of any weight is asked for what it says with cells unknown, each row left out as it was when the member
+    was chosen, at the settings chosen with all columns. The weights of members are then found anew for just these
+    columns, each row out of them, too; those that single columns have beside their member stay as they are.
     """
 
     how: ClassVar[str] = "leave-one-out, the members weighed anew for each set of columns"
@@ -49,16 +49,16 @@ class PoolByColumns:
         self._took: dict[str, float] = {}  # seconds, by which members are begun: no answer depends on it
 
     def without(self, column: int | None) -> Array:
-        """Return log posteriors (n, k) by all columns but one, or by all, of the members that have any weight."""
-        return self._log_posterior(np.flatnonzero(self.positions == column), self.heavy)
+        """Return log posteriors (n, k) by all columns but one, or by all."""
+        return self._log_posterior(np.flatnonzero(self.positions == column))
 
     def log_posterior(self, known: Sequence[int]) -> Array:
-        """Return log posteriors (n, k) by the known columns, by their positions in the table, of all members."""
-        return self._log_posterior(np.flatnonzero(~np.isin(self.positions, list(known))), self.automatic.members)
+        """Return log posteriors (n, k) by the known columns, by their positions in the table."""
+        return self._log_posterior(np.flatnonzero(~np.isin(self.positions, list(known))))
 
-    def _log_posterior(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
+    def _log_posterior(self, hidden: Codes) -> Array:
         with single_blas_thread():  # many small products
-            scores = self._pooled(hidden, members)
+            scores = self._pooled(hidden)
         return self._under_priors(mix_with_prior(log_softmax(scores), self.judge.offset, self.automatic.floor))
 
     @property
@@ -70,7 +70,7 @@ class PoolByColumns:
         offset, floor = self.judge.offset, self.automatic.floor
         return found if self.log_prior is None else exchange_priors(found, offset, self.log_prior, floor)
 
-    def _pooled(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
+    def _pooled(self, hidden: Codes) -> Array:
         """Return the scores (n, k) of the pool, class priors included, without some columns."""
         offset = self.judge.offset.copy()
         if len(hidden) == len(self.positions):
@@ -87,10 +87,10 @@ class PoolByColumns:
             self._took[own.name] = perf_counter() - begun
             return replace(own, left_out=scores, loss=loss, temperature=temperature, by_others=())
 
-        longest_first = sorted(members, key=lambda own: -self._took.get(own.name, 0.0))
+        longest_first = sorted(self.heavy, key=lambda own: -self._took.get(own.name, 0.0))
         together = parallel_map(judged, longest_first, cost=np.inf if len(offset) >= MANY else 0.0)
         by_name = {own.name: own for own in together}
-        ordered, pool = [by_name[own.name] for own in members], partial(pool_members, power=self.power)
+        ordered, pool = [by_name[own.name] for own in self.heavy], partial(pool_members, power=self.power)
         if self.rows.sample.folds is not None:
             return judge_in_folds([], ordered, self.rows.sample, judge, [COLUMN_PENALTIES[:1]], pool)[1]
         return pool(ordered, [], judge, COLUMN_PENALTIES).left_out

@@ -722,7 +722,7 @@ class Answers(State):
         Exact for `GaussianDiscriminant` and `NaiveBayes`. `MixtureDiscriminant` and `GenerativeForest` are judged by
         models of folds of their rows (up to 500), and so are joint covariances that would need very many refits, for
         missing cells or for more columns than rows. Members of a `GenerativeClassifier` are judged as when they were
-        chosen, at the settings they have, on up to 4000 rows; their weights are found again without each column.
+        chosen, at the settings they have, on up to 2,000 rows; their weights are found again without each column.
 
         Returns
         -------
@@ -781,9 +781,10 @@ class Answers(State):
         The loss is that of `importance`, with all other columns unknown. Columns are added one by one, each the one
         that then loses least; one is taken out where fewer do better than any so few did before, and at the end as
         long as the loss stays within. So none of those returned could be left out, but other sets as small may serve
-        as well. Where there are many columns, a step looks at those 24 that gained most before, and from 8 columns on
-        adds an eighth as many at once, without taking out any before the end. Without a column
-        needed, the list is empty: the shares of the classes lose no more, or not more by a standard error.
+        as well. Where there are many columns, a step looks at those 12 that gained most before, and from 8 columns on
+        adds an eighth as many at once, without taking out any before the end. Of many rows, 1,000 are searched by, and
+        up to 2,000 then say whether the columns suffice. Without a column needed, the list is empty: the shares of the
+        classes lose no more, or not more by a standard error.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ def _fold(
     return Fold(model, classes, index, tuple(own), read)
 
 
-MOST_ROWS, MOST_OF_FOLDS = 4000, 500  # rows judged
+MOST_ROWS, MOST_OF_FOLDS = 2000, 500  # rows judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +146,10 @@ class ColumnJudge:
     by: ByColumns
 
     @classmethod
-    def of(cls, fitted: Fitted) -> ColumnJudge:
+    def of(cls, fitted: Fitted, most: int = MOST_ROWS) -> ColumnJudge:
         """Return the rows kept, or of many those whose hashes are smallest; DataError where there are none."""
         sample = _sample(fitted)
-        index = some_rows(sample, MOST_ROWS)
+        index = some_rows(sample, most)
         by = fitted.by_columns(index)
         if by is None:
             index = some_rows(sample, MOST_OF_FOLDS)
@@ -158,6 +158,14 @@ class ColumnJudge:
         weight = part.represented(fitted.statistics.weight)
         judged = LabelledRows(part.codes, weight, part.copies, len(fitted.statistics.classes), part.units.groups)
         return cls(judged, missing_in(fitted, part.rows, len(index)), by)
+
+    def lost(self, columns: Sequence[int] | range) -> Array:
+        """Return the log-losses (n,) by some columns."""
+        return self.judged.losses(self.by.log_posterior(sorted(columns)))
+
+    def loss(self, columns: Sequence[int]) -> float:
+        """Return their mean."""
+        return float(self.judged.mean(self.lost(columns)))
 
 
 def _sample(fitted: Fitted) -> Reservoir:

@@ -17,7 +17,8 @@ from .held_out import ColumnJudge
 
 SAME = 1e-9  # nats between losses that rounding explains
 BY_COLUMN = 1.0  # nats that a worthless column wins or loses in all rows together: √2 times the spread of ½ χ²₁
-TRIED = 24  # columns looked at in a step where there are more, those that gained most when last looked at
+SEARCHED = 1000  # rows by which columns are searched for, before all are asked whether these suffice
+TRIED = 12  # columns looked at in a step where there are more, those that gained most when last looked at
 AT_ONCE = 8  # from so many columns on, an eighth as many are added at once, of many a tenth of the steps
 
 
@@ -142,12 +143,9 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
             "than all do. Next: 0.01."
         )
     judge, names = ColumnJudge.of(fitted), fitted.schema.names
-    judged = judge.judged
-
-    def lost(columns: Sequence[int]) -> Array:
-        return judged.losses(judge.by.log_posterior(sorted(columns)))
-
-    few = fewest(names, lambda columns: float(judged.mean(lost(columns))), float(within))
+    judged, lost = judge.judged, judge.lost
+    judges = [judge] if len(judged.codes) <= SEARCHED else [ColumnJudge.of(fitted, SEARCHED), judge]
+    few = fewest(names, float(within), [own.loss for own in judges])
     shares = lost(())
     gained = shares - lost(few)
     if judge.by.by_others is not None:
@@ -159,31 +157,32 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
     return [names[j] for j in few] if better else []
 
 
-def fewest(names: Sequence[Name], loss: Callable[[tuple[int, ...]], float], within: float) -> list[int]:
+def fewest(names: Sequence[Name], within: float, losses: Sequence[Callable[[Sequence[int]], float]]) -> list[int]:
     """Return the numbers of few columns whose loss is within so many nats of that of all, in the order chosen.
 
     Forward, the column is added that loses least, or of many an eighth as many; after one, one is taken out while fewer
     columns than that lose less than any so many did before (floating search: Pudil, Novovičová & Kittler 1994,
     doi:10.1016/0167-8655(94)90127-9); at the end, columns are taken out as long as the loss stays within. Equal losses
-    go by name.
+    go by name. Of several `losses`, each goes on from the columns that suffice by the one before.
     """
-    search = _Search(names, loss)
-    goal = search.loss(range(len(names))) + within + SAME
-    chosen: list[int] = []
-    best = {0: search.loss(chosen)}
-    while best[len(chosen)] > goal and len(chosen) < len(names):
-        new = search.next_of(chosen, 1 + len(chosen) // AT_ONCE)
-        chosen = [*chosen, *new]
-        size = len(chosen)
-        best[size] = min(search.loss(chosen), best.get(size, np.inf))
-        if search.loss(chosen) <= goal:
-            break
-        while len(chosen) > 2 and len(chosen) - 1 in best:
-            fewer = search.without_one(chosen, keep=new)
-            if search.loss(fewer) >= best[len(fewer)] - SAME:
+    search, chosen, goal = _Search(names), list[int](), np.inf
+    for loss in losses:
+        search.turn_to(loss)
+        goal = search.loss(range(len(names))) + within + SAME
+        best = {len(chosen): search.loss(chosen)}
+        while best[len(chosen)] > goal and len(chosen) < len(names):
+            new = search.next_of(chosen, 1 + len(chosen) // AT_ONCE)
+            chosen = [*chosen, *new]
+            size = len(chosen)
+            best[size] = min(search.loss(chosen), best.get(size, np.inf))
+            if search.loss(chosen) <= goal:
                 break
-            chosen = fewer
-            best[len(chosen)] = search.loss(chosen)
+            while len(chosen) > 2 and len(chosen) - 1 in best:
+                fewer = search.without_one(chosen, keep=new)
+                if search.loss(fewer) >= best[len(fewer)] - SAME:
+                    break
+                chosen = fewer
+                best[len(chosen)] = search.loss(chosen)
     while chosen:
         fewer = search.without_one(chosen)
         if search.loss(fewer) > goal:
@@ -197,17 +196,20 @@ def fewest(names: Sequence[Name], loss: Callable[[tuple[int, ...]], float], with
 class _Search:
     """Losses of sets of columns, each looked at once."""
 
-    def __init__(self, names: Sequence[Name], loss: Callable[[tuple[int, ...]], float]) -> None:
+    def __init__(self, names: Sequence[Name]) -> None:
         self.by_name = sorted(range(len(names)), key=lambda j: str(names[j]))
-        self._ask, self._known = loss, dict[frozenset[int], float]()
         self._gain = dict.fromkeys(self.by_name, np.inf)  # of each column, when last looked at
         self._missed = dict.fromkeys(self.by_name, -np.inf)
+
+    def turn_to(self, loss: Callable[[Sequence[int]], float]) -> None:
+        """Go by this loss from now on."""
+        self._ask, self._known = loss, dict[frozenset[int], float]()
 
     def loss(self, columns: Sequence[int] | range) -> float:
         """Return the mean loss in nats by these columns."""
         own = frozenset(columns)
         if own not in self._known:
-            self._known[own] = self._ask(tuple(sorted(own)))
+            self._known[own] = self._ask(sorted(own))
         return self._known[own]
 
     def next_of(self, chosen: Sequence[int], count: int) -> list[int]:
