@@ -289,6 +289,10 @@ class Fitted:
                 )
         return rows
 
+    def parts_of(self, rows: Rows) -> Rows:
+        """Return what leaving rows out reads of encoded rows: one part for each block."""
+        return rows[: len(self.blocks)]
+
     def recoded(self, rows: Rows) -> Rows:
         """Return encoded rows in the categories of the statistics."""
         triples = zip(self.blocks, self.statistics.blocks, rows, strict=False)

@@ -61,6 +61,16 @@ def test_gaussians_of_enough_rows_answer_as_before(iris, shared, holes) -> None:
     assert model.statistics_.sample is not None, "the model itself stays as it is"
 
 
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_one_class_of_binary_columns_is_released(rng, shared, holes) -> None:
+    """Classes without weight leave first; the one that is left keeps its means."""
+    X, y = (rng.random((60, 3)) < 0.5).astype(float), np.repeat(["a", "b", "c"], 20)
+    X[rng.random(X.shape) < holes] = np.nan
+    model = GaussianDiscriminant(shared=shared).fit(X, y, sample_weight=np.repeat([0.0, 0.0, 1.0], 20))
+    np.testing.assert_array_equal(model.release(least=2).predict(X), "c")
+
+
 def test_released_models_merge_to_the_model_of_all_rows(iris) -> None:
     X, y = iris
     make = lambda: GaussianDiscriminant(shared=True)  # noqa: E731

@@ -11,8 +11,10 @@ from scipy.stats import multivariate_normal
 
 from suffice import GaussianDiscriminant
 from suffice.densities import Full
+from suffice.densities.covariance import USABLE
 from suffice.em import cell_passes as sweep, cells as em
 from suffice.em.accelerated_em import watch
+from suffice.em.step import nearest_spd
 from suffice.errors import DataError, SingularCovarianceError
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
@@ -355,3 +357,13 @@ def test_symmetric_cells_without_a_saddle_stay_where_they_are():
     rows = np.array([[x, y] for x in (1.0, -1.0) for y in (1.0, -1.0)] * 3 + [[2.0, np.nan], [-2.0, np.nan]])
     sigma = em.complete(PatternStats.summarize(rows)).scatter.values[0]
     assert sigma[0, 1] == 0.0
+
+
+def test_covariances_that_cannot_be_are_mended_to_ones_that_can(rng):
+    """Differences of large sums leave variances below 0 and correlations far beyond 1: the least eigenvalue says so."""
+    far = rng.normal(size=(4, 5, 5)) * 10.0 ** rng.integers(-12, 12, size=(4, 5, 5))
+    mended, flags = nearest_spd(far + far.transpose(0, 2, 1))
+    scale = np.sqrt(np.diagonal(mended, axis1=1, axis2=2))
+    assert flags.all()
+    assert (scale > 0).all()
+    assert np.linalg.eigvalsh(mended / scale[:, :, None] / scale[:, None, :]).min() > 0.9 * USABLE

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, kstest
 from sklearn.base import clone
 
-from suffice import GenerativeForest, load
+from suffice import GenerativeClassifier, GenerativeForest, load
 from suffice.automatic.forest_fitted import ForestRows, ForestStats
 from suffice.engines import sources
 from suffice.errors import DataError, SettingError
@@ -247,6 +247,15 @@ def test_outlier_pvalues_of_fresh_rows_are_uniform():
     assert kstest(found, "uniform").statistic < np.sqrt(-0.5 * np.log(0.5e-4) * (1 / 400 + 1 / 1500))
     rare = (found <= 0.05).sum()
     assert rare <= binom.ppf(1 - 1e-4, 1500, 0.05 + 3.9 * np.sqrt(0.05 * 0.95 / 400))
+
+
+def test_outlier_pvalues_of_learned_rows_that_are_not_kept_are_uniform():
+    """600 rows, of which 300 are kept: the others leave the leaves they are in. Bounds as of fresh rows."""
+    X, y = make_table(600, holes=0.0)
+    X["product"] = np.exp(X.select_dtypes("number").sum(axis=1))
+    model = GenerativeClassifier(keep_rows=300).fit(X, y)
+    assert any("a forest of" in str(note) for note in model.notes_)
+    assert kstest(model.outlier_pvalues(X, y), "uniform").statistic < np.sqrt(-0.5 * np.log(0.5e-4) * 2 / 300)
 
 
 def test_left_out_rows_are_judged_as_fresh_ones_are():

@@ -153,6 +153,8 @@ class ForestJoint(Fitted):
             part = part if isinstance(part, TableRows) else together(rows)
         return (self.blocks[0].family.recode(part, self.statistics.blocks[0]),)
 
+    parts_of = recoded
+
     def sampled_rows(self) -> Rows:
         """Return the rows kept, as the forest reads them."""
         return self.recoded(self.reservoir.rows)

@@ -177,7 +177,7 @@ def observed_alone(stats: PatternStats) -> GaussianStats:
     """Return means and variances of the observed cells, without products: what is left of them where few rows are."""
     weight = rows_seen(stats)
     seen, mean, squares = _observed(stats)
-    if len(squares) < len(mean):
+    if stats.complete.form is PooledScatter:
         total = seen.sum(axis=0)
         values = np.diag(squares[0] * weight.sum() / np.where(total > 0, total, 1.0))
     else:

@@ -18,7 +18,19 @@ from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, Po
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
 from .accelerated_em import Climb, Problem, Progress, climb
-from .step import PRIOR_ROWS, Parts, Point, Regressions, add_up, as_scatter, expect, maximize, nearest_spd, prior_ridge
+from .step import (
+    PRIOR_ROWS,
+    Parts,
+    Point,
+    Regressions,
+    add_up,
+    as_scatter,
+    expect,
+    maximize,
+    nearest_spd,
+    prior_ridge,
+    without_rounding,
+)
 
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"
@@ -118,7 +130,8 @@ class Units:
     def restored(self, weight: Array, mean: Array, scatter: Array, form: type[Scatter]) -> GaussianStats:
         """Return means (k, d) and scatters (…, d, d) that are in these units as statistics in the columns' own."""
         varies = ~self.constant * self.scale
-        return GaussianStats(weight, mean * self.scale + self.center, form(scatter * varies[:, None] * varies), form)
+        scatter = without_rounding(scatter) * varies[:, None] * varies
+        return GaussianStats(weight, mean * self.scale + self.center, form(scatter), form)
 
     def start(self, shared: bool) -> Point:
         """Return the parameters EM starts from: class means, and the variances within classes.

@@ -94,11 +94,23 @@ def nearest_spd(covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
         suspects = np.arange(len(covariance))
     fixed = covariance.copy() if len(suspects) else covariance
     for i in suspects:
-        variance = np.maximum(np.diagonal(covariance[i]), FLOOR)
-        correlation = correlations(covariance[i], variance)
+        possible = without_rounding(covariance[i])
+        variance = np.maximum(np.diagonal(possible), FLOOR)
+        correlation = correlations(possible, variance)
         if mended[i] or np.linalg.eigvalsh(correlation)[0] < SINGULAR:
-            fixed[i], mended[i] = shrink(covariance[i], variance, least_amount(correlation)), True
+            fixed[i], mended[i] = shrink(possible, variance, least_amount(correlation)), True
     return fixed, mended
+
+
+def without_rounding(scatter: Array) -> Array:
+    """Return scatters (…, d, d) without the variances below 0 and correlations beyond 1 that differences may have."""
+    own = np.arange(scatter.shape[-1])
+    variance = np.maximum(scatter[..., own, own], 0.0)
+    length = np.sqrt(variance)
+    most = length[..., :, None] * length[..., None, :]
+    found = np.clip(scatter, -most, most)
+    found[..., own, own] = variance
+    return np.asarray(found)
 
 
 def _log_det(matrices: Array) -> Array:

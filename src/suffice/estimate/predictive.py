@@ -15,6 +15,7 @@ from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Multivari
 from ..densities.covariance import FLOOR, correlations, least_amount, rank_and_columns, shrink
 from ..densities.student import t_spread
 from ..em.cells import complete
+from ..em.step import without_rounding
 from ..errors import SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
@@ -200,7 +201,7 @@ def complete_under(
     apart = (both.mean - first.mean) * ((weight + rows) / safe)[:, None]
     pulled = apart * np.sqrt(weight * rows / np.where(weight > 0, weight + rows, 1.0))[:, None]
     drift = pulled.T @ pulled if pooled else pulled[:, :, None] * pulled[:, None, :]
-    return GaussianStats(weight, first.mean + apart, form(both.scatter.values - values - drift), form)
+    return GaussianStats(weight, first.mean + apart, form(without_rounding(both.scatter.values - values - drift)), form)
 
 
 def matrices(covariance: Covariance) -> Array:
