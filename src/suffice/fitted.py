@@ -289,10 +289,6 @@ class Fitted:
                 )
         return rows
 
-    def parts_of(self, rows: Rows) -> Rows:
-        """Return what leaving rows out reads of encoded rows: one part for each block."""
-        return rows[: len(self.blocks)]
-
     def recoded(self, rows: Rows) -> Rows:
         """Return encoded rows in the categories of the statistics."""
         triples = zip(self.blocks, self.statistics.blocks, rows, strict=False)
@@ -394,14 +390,14 @@ class Fitted:
         return WholeRows(rows, sample.codes, sample.weight)
 
     chosen_by_sample = False  # whether the rows kept chose settings, which they judge too mildly then
+    leaves_recoded = False  # whether rows to be left out are read as `recoded` returns them, not as they were encoded
     keeps_unlabelled = False  # whether rows without a label are kept as rows, where in other models they join by EM
 
     def unlabelled_of(self, batch: Batch) -> Reservoir | None:
         """Return the rows of a batch, none of which has a label, that are kept as rows; None for none."""
         return None
 
-    # --- answers -----------------------------------------------------------------------------------------------------
-    # What follows, to the end, other kinds of models give in their own way, or are None or empty as here.
+    # --- answers, which other kinds of models give in their own way, or have none of ---------------------------------
 
     def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
         """Return log p(class | row), (n, k) in nats; under other priors if given; see `classify` for `leading`."""

@@ -146,14 +146,14 @@ def forest_of(stats: MemberStats) -> Forest:
 class ForestJoint(Fitted):
     """The value of one block, a forest over all columns."""
 
+    leaves_recoded = True
+
     def recoded(self, rows: Rows) -> Rows:
         """Return encoded rows as the forest reads them: those of its block, which are last, or put together."""
         part = rows[-1]
         if len(rows) > 1 or isinstance(part, CodedColumns):
             part = part if isinstance(part, TableRows) else together(rows)
         return (self.blocks[0].family.recode(part, self.statistics.blocks[0]),)
-
-    parts_of = recoded
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, as the forest reads them."""

@@ -99,7 +99,8 @@ def _learned(fitted: Fitted) -> Learned:
 
 def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes) -> Array:
     """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
-    parts = [take_rows(part, index) for part in fitted.parts_of(encoded)]
+    read = rows if fitted.leaves_recoded else encoded[: len(fitted.blocks)]
+    parts = [take_rows(part, index) for part in read]
     left_out = log_densities(fitted.learned, parts, codes[index], None)
     own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
