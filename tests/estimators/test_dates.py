@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 import warnings
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import matplotlib as mpl
@@ -64,13 +65,15 @@ HELD += ["polars", "polars zone", "polars text", "arrow", "arrow zone"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_seconds(kind):
+    trees = kind is GenerativeClassifier  # which ask parts of dates as well
+    made = partial(kind, members="generative") if trees else kind
     seconds = pd.DataFrame({"t": SECONDS, "x": X})
-    expected = kind().fit(seconds, Y).predict_proba(seconds)
-    model = kind().fit(held("pandas"), Y)
+    expected = made().fit(seconds, Y).predict_proba(seconds)
+    model = made().fit(held("pandas"), Y)
     assert_array_equal(model.predict_proba(held("pandas")), expected)
     if kind is not MixtureDiscriminant:  # which learn batches and can be taken apart
-        halves = [kind().fit(held("pandas")[part], Y[part]) for part in (slice(80), slice(80, None))]
-        sums = [kind().fit(seconds[part], Y[part]) for part in (slice(80), slice(80, None))]
+        halves = [made().fit(held("pandas")[part], Y[part]) for part in (slice(80), slice(80, None))]
+        sums = [made().fit(seconds[part], Y[part]) for part in (slice(80), slice(80, None))]
         assert_array_equal(
             halves[0].merge(halves[1]).predict_proba(held("pandas")), sums[0].merge(sums[1]).predict_proba(seconds)
         )
@@ -263,3 +266,44 @@ def test_the_command_line_reads_shows_and_writes_dates(tmp_path, monkeypatch, ca
             assert SECONDS_IN_WORDS.search(said) is None
         assert main(["sample", "m", "-n", "5", "--given", "day=2024-03-05..2024-03-09", "-o", "drawn.csv"]) == 0
         assert pd.to_datetime(pd.read_csv("drawn.csv")["day"]).between("2024-03-05", "2024-03-09").all()
+
+
+def of_part(part, n, rng):
+    """Return a table of moments of three years and a number, classes that a part of the moments decides, and it."""
+    moments = pd.Series(pd.Timestamp("2022-01-01") + pd.to_timedelta(rng.integers(0, 3 * 365 * 86_400, n), unit="s"))
+    x, own = rng.normal(size=n), getattr(moments.dt, "day_of_week" if part == "weekday" else part)
+    on = {"weekday": own >= 5, "hour": (own >= 8) & (own < 18), "month": own.isin([6, 7, 8])}[part]
+    positive = rng.random(n) < 1.0 / (1.0 + np.exp(-1.5 * x - np.where(on, 1.5, -1.5)))
+    return pd.DataFrame({"t": moments, "x": x}), positive.astype(int), own
+
+
+def lost(model, table, y):
+    """Return the mean log-loss on rows."""
+    return -np.log(model.predict_proba(table)[np.arange(len(y)), y]).mean()
+
+
+@pytest.mark.parametrize("part", ["weekday", "hour", "month"])
+def test_parts_that_come_again_tell_as_much_as_columns_of_them(part):
+    rng = np.random.default_rng(3)
+    (table, y, own), (fresh, asked, other) = of_part(part, 1500, rng), of_part(part, 3000, rng)
+    with_column = GenerativeClassifier().fit(table.assign(part=own), y)
+    model = GenerativeClassifier().fit(table, y)
+    assert lost(model, fresh, asked) < lost(with_column, fresh.assign(part=other), asked) + 0.02
+
+
+def test_a_model_of_parts_of_dates_keeps_the_laws(tmp_path):
+    rng = np.random.default_rng(4)
+    table, y, _ = of_part("weekday", 1400, rng)
+    whole, fresh = GenerativeClassifier(keep_rows=2000).fit(table, y), of_part("weekday", 50, rng)[0]
+    answers = whole.predict_proba(fresh)
+    whole.save(tmp_path / "m.suffice")
+    assert_array_equal(load(tmp_path / "m.suffice").predict_proba(fresh), answers)
+    halves = [GenerativeClassifier(keep_rows=2000).fit(table[own], y[own]) for own in (slice(700), slice(700, None))]
+    assert_allclose(halves[0].merge(halves[1]).predict_proba(fresh), answers, atol=1e-10)
+    reasons = whole.explain(fresh)
+    log_odds = np.diff(whole.predict_log_proba(fresh))[:, 0] - np.diff(np.log(whole.priors_))[0]
+    assert_allclose(np.diff(reasons.sum(axis=1))[:, 0], log_odds, atol=1e-6)
+    assert np.abs(reasons[:, 0]).mean() > 0.1
+    assert not whole.explain(fresh.assign(t=pd.NaT))[:, 0].any()
+    found = whole.importance()
+    assert found.mean[found.columns.index("t")] > 0.05

@@ -22,9 +22,10 @@ from ..stats.counts import CodedColumns, TextColumns
 from ..stats.rows import take_rows
 from ..stats.statistic import Fields, Plain, written_alike
 from ..stats.words import KINDS, TextReading
+from ..table.dates import PARTS, calendar_cells, recurring
 from .completion import Guess
 from .knots import NONE, NumberKnots, Projection, Splines, leading
-from .table_rows import MISSING, Hidden, Index, MixedRows, texts_of, without_texts
+from .table_rows import MISSING, DateParts, Hidden, Index, MixedRows, texts_of, without_texts
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
@@ -118,6 +119,15 @@ class BinnedRows(MixedRows):
         return self.columns.forest.cells.reading(self.numbers, self.levels)
 
     @cached_property
+    def dated(self) -> ForestReading:
+        """The rows as trees read them that may ask parts of dates as well, after all columns."""
+        dates, own = self.columns.dates, self.forest
+        if not dates:
+            return own
+        parts = [calendar_cells(self.numbers[:, j])[:, i] for j, i in dates]
+        return ForestReading(own.numbers, np.column_stack([own.cells, *parts]), own.columns)
+
+    @cached_property
     def known(self) -> NDArray[np.bool_]:
         """Which cells say something (n, columns): those neither missing nor of an unknown level."""
         pairs = zip(self.levels, self.columns.vocabulary, strict=True)
@@ -135,8 +145,8 @@ class FrozenColumns:
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
     `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
     principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
-    filled before statistics are made. `grown` are cells and trees, or what grows them, None for few rows. The last
-    `texts` categories are texts, which have no levels.
+    filled before statistics are made, `dates` columns and parts of them that trees may ask as well. `grown` are cells
+    and trees, or what grows them, None for few rows. The last `texts` categories are texts, which have no levels.
     """
 
     scores: tuple[tuple[Array, Array], ...]
@@ -151,6 +161,7 @@ class FrozenColumns:
     guess: dict[str, Guess]
     grown: Lazy[FrozenForest] | FrozenForest | None = None
     texts: int = 0
+    dates: DateParts = ()
 
     @classmethod
     def freeze(
@@ -162,6 +173,7 @@ class FrozenColumns:
         *,
         only_raw: bool = False,
         texts: int = 0,
+        dates: DateParts = (),
     ) -> Self:
         """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels.
 
@@ -173,6 +185,7 @@ class FrozenColumns:
         else:
             found = list(parallel_map(partial(_knots, weight=weight), numbers.T, cost=100.0 * numbers.size))
         labels = len(coded.codes) - texts
+        again = {j: recurring(numbers[:, j]) for j in {j for j, _ in dates}}
         shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
         frozen = cls(
             tuple(own.scores for own in found),
@@ -187,6 +200,7 @@ class FrozenColumns:
             {},
             grown,
             texts,
+            tuple((j, i) for j, i in dates if again[j][i]),
         )
         rows = MixedRows(numbers, tuple(coded.codes))
         holed = np.isnan(numbers)
@@ -238,6 +252,8 @@ class FrozenColumns:
         }
         if self.texts:
             plain["texts"] = self.texts
+        if self.dates:
+            plain["dates"] = [list(own) for own in self.dates]
         if self.forest is not None:
             trees, plain["forest"] = self.forest.arrays()
             fields |= {f"forest_{name}": values for name, values in trees.items()}
@@ -261,6 +277,7 @@ class FrozenColumns:
             {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
             _forest_of(fields, plain),
             len(codes_below(np.arange(plain.get("texts", 0)), len(plain["vocabulary"]) + 1, None)),
+            _dates_of(plain, d),
         )
         found._check()
         return found
@@ -303,6 +320,17 @@ class FrozenColumns:
     def d(self) -> int:
         """How many columns there are."""
         return len(self.scores) + len(self.vocabulary)
+
+    @property
+    def owners_dated(self) -> Codes:
+        """The column behind each that trees may ask: itself, or the date of a part."""
+        return np.array([*range(self.d), *(j for j, _ in self.dates)], dtype=np.int64)
+
+    @property
+    def dated_sizes(self) -> tuple[int, ...]:
+        """How many cells each column has that trees may ask, those of parts of dates last."""
+        assert self.forest is not None
+        return (*self.forest.cells.sizes, *([*PARTS.values()][i] for _, i in self.dates))
 
     @property
     def kinds(self) -> list[str]:
@@ -404,6 +432,14 @@ def _forest_of(fields: Fields, plain: Plain) -> FrozenForest | None:
     prefix = "forest_"
     own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
     return FrozenForest.from_arrays(own, plain["forest"])
+
+
+def _dates_of(plain: Plain, numbers: int) -> DateParts:
+    """Return the parts of dates of a file, which older ones do not hold."""
+    found = tuple((int(j), int(i)) for j, i in plain.get("dates", ()))
+    if not all(0 <= j < numbers and 0 <= i < len(PARTS) for j, i in found):
+        raise ValueError("dates of frozen columns")
+    return found
 
 
 def end_slopes(knots: Array, z: Array) -> tuple[float, float]:

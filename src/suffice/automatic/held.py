@@ -13,6 +13,7 @@ from ..errors import MergeError, either
 from ..estimate import FAMILIES, Family, Settings
 from ..fitted import Fitted
 from ..notes import Note
+from ..schema import Kind
 from ..stats import ByClass, Reservoir
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns
@@ -20,6 +21,7 @@ from ..stats.dependent_rows import are_copies
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, take_rows
 from ..table import Table
+from ..table.dates import PARTS
 from .statistics import MemberRows, MemberStats
 from .table_rows import TableRows
 from .train import rows_of_sample, table_rows
@@ -86,12 +88,28 @@ class HeldFitted(Fitted):
         held, sample = held_by(statistics), statistics.sample
         self.check_memory(held, statistics)
         if isinstance(held, MemberRows) and sample is not None and sample.is_whole:
-            rows = table_rows(sample.rows)
+            rows = self.dated(table_rows(sample.rows))
             held = self.held_as(rows, sample.codes, sample.copies, sample.weight, len(statistics.classes))
         else:
-            held = held.distinct(self.most_read, late)
+            held = self._dated(held).distinct(self.most_read, late)
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], held))
         return super().with_statistics(statistics, **changed)
+
+    def dated(self, rows: TableRows) -> TableRows:
+        """Return rows of all columns that know which are dates, and which parts of these are no columns already."""
+        names = set(map(str, self.schema.names))
+        own = [(j, self.schema.columns[p]) for j, p in enumerate(self.blocks[-1].positions)]
+        parts = [
+            (j, i)
+            for j, column in own
+            if column.kind is Kind.DATE
+            for i, part in enumerate(PARTS)
+            if f"{column.name}_{part}" not in names
+        ]
+        return replace(rows, dates=tuple(parts))
+
+    def _dated(self, held: MemberRows | MemberStats) -> MemberRows | MemberStats:
+        return replace(held, rows=self.dated(held.rows)) if isinstance(held, MemberRows) else held
 
     @property
     def most_read(self) -> int:
@@ -159,7 +177,7 @@ class HeldFitted(Fitted):
     @shared
     def frozen_statistics(self) -> MemberStats:
         """The statistics in frozen columns; of rows held as they are, in columns that these rows freeze for now."""
-        block = held_by(self.statistics).distinct(self.most_read, late=True)
+        block = self._dated(held_by(self.statistics)).distinct(self.most_read, late=True)
         self.check_memory(block, self.statistics)
         if isinstance(block, MemberStats):
             return block

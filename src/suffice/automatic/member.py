@@ -42,7 +42,8 @@ class Inputs:
 
     def __init__(self, job: Lowering, columns: FrozenColumns, positions: Sequence[int]) -> None:
         self._job, self.columns = job, columns
-        self.texts = [job.schema.names[p] for p in positions[len(positions) - columns.texts :]]
+        self.names = [job.schema.names[p] for p in positions]
+        self.texts = self.names[len(positions) - columns.texts :]
         d = len(columns.scores)
         self.numbers = [job.number(p) for p in positions[:d]]
         self._categories = positions[d:]

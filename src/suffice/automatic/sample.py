@@ -75,13 +75,17 @@ class Sample:
             return None
         return self.units.unseen(self.rows.levels, [len(own) for own in self.rows.columns.vocabulary], others)
 
-    def cells(self, hidden: Hidden | None, unseen: NDArray[np.bool_] | None) -> Cells:
-        """Return the cells (n, d) as trees read them: `unseen` levels as new ones, `hidden` columns missing."""
-        found = self.rows.forest.columns.with_unseen(self.rows.forest.cells, unseen)
+    def cells(self, hidden: Hidden | None, unseen: NDArray[np.bool_] | None, *, dated: bool = False) -> Cells:
+        """Return the cells (n, d) as trees read them: `unseen` levels as new ones, `hidden` columns missing.
+
+        With `dated` those of parts of dates as well, which are hidden with their dates.
+        """
+        reading = self.rows.dated if dated else self.rows.forest
+        found = reading.columns.with_unseen(reading.cells, unseen)
         if hidden is None:
             return found
         found = found.copy()
-        found[:, hidden.columns] = MISSING
+        found[:, np.isin(self.rows.columns.owners_dated[: found.shape[1]], hidden.columns)] = MISSING
         return found
 
     def __len__(self) -> int:

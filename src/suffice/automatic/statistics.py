@@ -83,7 +83,7 @@ class MemberRows(Statistic):
         if weight.sum() >= FOREST_ROWS:
             grow = partial(FrozenForest.freeze, rows.numbers, coded, codes, k, weight, density=for_good, units=units)
             forest = Lazy(grow) if late else grow()
-        return FrozenColumns.freeze(rows.numbers, coded, weight, forest, texts=rows.texts)
+        return FrozenColumns.freeze(rows.numbers, coded, weight, forest, texts=rows.texts, dates=rows.dates)
 
     @classmethod
     def statistics(cls) -> type[MemberStats]:

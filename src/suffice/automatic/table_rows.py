@@ -13,6 +13,7 @@ from ..stats.rows import Keys, concat_rows, fingerprints, take_rows
 
 MISSING = -1  # the level number of a missing cell
 
+DateParts = tuple[tuple[int, int], ...]  # numbers of columns, and of parts of a date
 Index = slice | Codes | NDArray[np.bool_]
 
 
@@ -48,12 +49,14 @@ class MixedRows:
 class TableRows:
     """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels.
 
-    The last of these, so many as `texts` says, are texts.
+    The last of these, so many as `texts` says, are texts. `dates` are numbers that are dates, by column, and their
+    parts that trees may ask, by number in `table.dates.PARTS`.
     """
 
     numbers: Array
     coded: CodedColumns
     texts: int = 0
+    dates: DateParts = ()
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -87,6 +87,7 @@ def judging(statistics: ByClass, pieces: MemberStats, every: Reservoir | None = 
     judged = replace(judged, unseen=judged.unseen_among(None))
     if judged.place is not None:
         rows = rows_of_sample(statistics)
+        rows = replace(rows, rows=replace(rows.rows, dates=columns.dates))
         judged = replace(judged, folds=GroupFolds(rows, sample.units, judged.place, unit))
     if every is not None and len(every.codes) > len(sample.codes):
         among = np.flatnonzero(every.priority <= sample.limit[every.codes])

@@ -428,6 +428,8 @@ class Finding:
             return None
         known = batch if batch.is_labelled else batch.split()[0]
         family, k = self.summary.fitted.blocks[-1].family, len(known.classes)
-        part = family.summarize(known.rows[-1], known.codes, k, known.weight)
+        fitted = self.summary.fitted
+        assert isinstance(fitted, HeldFitted)
+        part = family.summarize(fitted.dated(known.rows[-1]), known.codes, k, known.weight)
         assert isinstance(part, MemberRows)
         return Smallest.of(part, known.classes, table.num_rows, self.bound)

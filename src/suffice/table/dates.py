@@ -18,6 +18,7 @@ from .cells import Cells, as_float, holds_value, object_kind
 MAY_DATE = frozenset({Kind.DATE, Kind.STRING})
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date that come again, and how many values each has
 GLANCE = 64  # cells that are looked at before all of them
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0  # seconds of the years 1 and 9999, which Python's dates reach
 
@@ -110,6 +111,28 @@ def as_moments(seconds: Array) -> NDArray[np.datetime64]:
     known = ~np.isnan(seconds)
     whole = np.rint(np.where(known, np.clip(seconds, EARLIEST, LATEST), 0.0) * 1e6).astype(np.int64)
     return np.where(known, whole.astype("datetime64[us]"), np.datetime64("NaT", "us"))
+
+
+def calendar_cells(seconds: Array) -> NDArray[np.int16]:
+    """Return month, weekday (0 Monday) and hour (n, 3) of dates (n,), each from 0 on and of UTC, −1 where missing."""
+    known, told = ~np.isnan(seconds), np.floor(np.clip(np.nan_to_num(seconds), EARLIEST, LATEST))
+    months = told.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+    parts = np.column_stack([months % 12, (told // 86_400.0 + 3) % 7, told % 86_400.0 // 3_600.0])
+    return np.where(known[:, None], parts, -1).astype(np.int16)
+
+
+def recurring(seconds: Array) -> list[bool]:
+    """Return which parts of dates (n,), in the order of `PARTS`, come again and have more than one value.
+
+    A month does if one is seen in two years, a weekday if two weeks are spanned, an hour if two days are.
+    """
+    known = seconds[~np.isnan(seconds)]
+    if not len(known):
+        return [False] * len(PARTS)
+    cells, days = calendar_cells(known), np.unique(known // 86_400.0)
+    again = len(np.unique(as_moments(known).astype("datetime64[M]"))) > len(np.unique(cells[:, 0]))
+    far = [again, days[-1] - days[0] >= 14.0, len(days) > 1]
+    return [bool(own and len(np.unique(cell)) > 1) for own, cell in zip(far, cells.T, strict=True)]
 
 
 def as_text(seconds: float) -> str:

@@ -18,6 +18,8 @@ from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
 
 from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, workers
+from ...errors import ExportError
+from ...export.program import Term
 from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSettings, canonical_columns
 from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
@@ -26,10 +28,12 @@ from ...stats._checks import grouped
 from ...stats.statistic import Fields
 from ..budget import MANY_ROWS, rows_boosted
 from ..clock import Clock
+from ..columns import BinnedRows, FrozenColumns
 from ..folds import dealt
 from ..judge import HoldoutScorer
-from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
+from ..member import Begun, Candidate, Chosen, Inputs, Setting, TrainingStats
 from ..sample import Sample, SomeRows
+from ..stack import centred
 from ..table_rows import Hidden
 from .forest import TreeMember
 
@@ -84,6 +88,7 @@ class BoostedMember(TreeMember):
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"rounds": int}
 
     frozen: FrozenForest
+    asked: FrozenColumns
     trees: TreeScores
     rounds: int
     grown: TreeScores  # the same trees for the classes that are present often enough
@@ -156,7 +161,7 @@ class BoostedMember(TreeMember):
         place, count = _places(sample)
         unseen = tuple(None if own is None else own[among] for own in _unseen(sample.every[0], place, count))
         folds = Folds(tuple(without), place[among], unseen, present, rare, of_rare, base)
-        return cls(known.columns.forest, replace(grown, values=values, base=base), rounds, grown, folds)
+        return cls(known.columns.forest, known.columns, replace(grown, values=values, base=base), rounds, grown, folds)
 
     @classmethod
     def chosen(
@@ -166,7 +171,7 @@ class BoostedMember(TreeMember):
         if frozen is None or p < 2:
             raise ValueError("trees of a model without any")
         parts = grouped(kept, "")
-        every = [read_trees(parts[str(number)], p, frozen.cells.sizes) for number in range(len(parts))]
+        every = [read_trees(parts[str(number)], p, known.columns.dated_sizes) for number in range(len(parts))]
         rounds = int(setting["rounds"])
         if frozen.cells.rows < FEW_ROWS:
 
@@ -186,7 +191,7 @@ class BoostedMember(TreeMember):
 
     def kept(self) -> Fields:
         """Return the trees: of all rows first, then without each fold, but of few rows, which make these anew."""
-        sizes, found = self.frozen.cells.sizes, Fields()
+        sizes, found = self.asked.dated_sizes, Fields()
         apart = self.frozen.cells.rows >= FEW_ROWS and self.folds.trees != (self.grown,)
         without = self.folds.trees if apart else ()
         for number, own in enumerate((self.grown, *without)):
@@ -211,6 +216,22 @@ class BoostedMember(TreeMember):
     def setting(self) -> dict[str, float]:
         """How often trees were added."""
         return {"rounds": self.rounds}
+
+    def scores(self, reading: BinnedRows) -> Array:
+        return self.trees.scores(reading.dated.cells)
+
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        if (self.trees.trees.column >= self.asked.d).any():
+            raise ExportError.dates([inputs.names[j] for j in sorted({j for j, _ in self.asked.dates})])
+        return super().lower(inputs, weight, by_column)
+
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the sums over leaves; a date has those of its parts."""
+        every, d = self.trees.contributions(reading.dated.cells), self.asked.d
+        for place, (j, _) in enumerate(self.asked.dates, start=d):
+            every[:, j] += every[:, place]
+        found = centred(every[:, :d])
+        return found, np.zeros_like(found)
 
     def left_out(self, sample: Sample) -> Array:
         """Return scores of rows the trees were not grown on, as only those that are kept are."""
@@ -241,7 +262,7 @@ def _work(known: TrainingStats) -> float:
 def _few_rounds(every: Sample, k: int) -> int:
     """Return how many rounds there may be of trees of few rows, which tell k classes apart."""
     trees = len(OF_FEW) * (FOLDS + 1) * (1 if k == 2 else k)
-    return int(min(FEW_ROUNDS, FEW_TREES / trees, FEW_CELLS / (trees * max(every.rows.forest.cells.size, 1))))
+    return int(min(FEW_ROUNDS, FEW_TREES / trees, FEW_CELLS / (trees * max(every.rows.dated.cells.size, 1))))
 
 
 def _of_few(rows: _Rows) -> tuple[TreeSettings, ...]:
@@ -310,7 +331,7 @@ class _Rows(NamedTuple):
     def of(cls, sample: Sample, present: Codes, k: int, clock: Clock | None = None) -> _Rows:
         """Return all rows that trees learn from, of whose classes (k) some are `present` often enough."""
         (every, among), (place, folds) = sample.every, _places(sample)
-        reading, number = every.rows.forest, np.full(len(every), -1)
+        reading, number = every.rows.dated, np.full(len(every), -1)
         number[among] = np.arange(len(among))
         named = np.full(k, -1, dtype=np.int64)
         named[present] = np.arange(len(present))
@@ -321,8 +342,8 @@ class _Rows(NamedTuple):
 
     def boosting(self, fold: int | None, inside: Codes, along: Codes, settings: Sequence[TreeSettings]) -> Boosting:
         """Return trees that are boosted on some of the rows without a fold, and score these and others: their mean."""
-        cells = self.sample.cells(None, self.unseen[self.folds if fold is None else fold])[:, self.columns]
-        keys = self.sample.rows.forest.contents
+        cells = self.sample.cells(None, self.unseen[self.folds if fold is None else fold], dated=True)[:, self.columns]
+        keys = self.sample.rows.dated.contents
         of = partial(Boosting, cells, self.codes, self.weight, self.k, inside, along, keys=keys)
         return MeanBoosting([of(settings=own) for own in settings])
 
@@ -434,13 +455,13 @@ class Folds:
     def scores(self, rows: SomeRows, hidden: Hidden | None) -> Array:
         """Return scores (n, k) of some rows, some columns hidden."""
         place, columns = self.place[rows.index], rows.sample.rows.forest.columns
-        cells = rows.sample.cells(hidden, None)
+        cells, numbers = rows.sample.cells(hidden, None, dated=True), len(columns.numbers)
         out = np.empty((len(place), len(self.base)))
         out[:, self.rare] = self.of_rare
         for v, own in enumerate(self.trees):
             mine, unseen = np.flatnonzero(place == v), self.unseen[v]
             if unseen is not None:
-                unseen = unseen[rows.index[mine]] & (cells[mine, -unseen.shape[1] :] >= 0)  # what is hidden stays so
+                unseen = unseen[rows.index[mine]] & (cells[mine, numbers : columns.d] >= 0)  # what is hidden stays so
             out[np.ix_(mine, self.present)] = own.scores(columns.with_unseen(cells[mine], unseen))
         return out + self.base
 
