@@ -18,8 +18,6 @@ from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
 
 from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, workers
-from ...errors import ExportError
-from ...export.program import Term
 from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSettings, canonical_columns
 from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
@@ -28,14 +26,13 @@ from ...stats._checks import grouped
 from ...stats.statistic import Fields
 from ..budget import MANY_ROWS, rows_boosted
 from ..clock import Clock
-from ..columns import BinnedRows, FrozenColumns
+from ..columns import FrozenColumns
 from ..folds import dealt
 from ..judge import HoldoutScorer
-from ..member import Begun, Candidate, Chosen, Inputs, Setting, TrainingStats
+from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
 from ..sample import Sample, SomeRows
-from ..stack import centred
 from ..table_rows import Hidden
-from .forest import TreeMember
+from .forest import DatedTrees
 
 NAME = "boosted trees"
 FOLDS = 5
@@ -73,7 +70,7 @@ LOOKING = 0.25  # of the time left, at most, for looks at the leaves of trees of
 
 
 @dataclass(frozen=True)
-class BoostedMember(TreeMember):
+class BoostedMember(DatedTrees):
     """The sum of boosted trees, less the log share of each class."""
 
     kinds: ClassVar[tuple[str, ...]] = (NAME,)
@@ -216,22 +213,6 @@ class BoostedMember(TreeMember):
     def setting(self) -> dict[str, float]:
         """How often trees were added."""
         return {"rounds": self.rounds}
-
-    def scores(self, reading: BinnedRows) -> Array:
-        return self.trees.scores(reading.dated.cells)
-
-    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
-        if (self.trees.trees.column >= self.asked.d).any():
-            raise ExportError.dates([inputs.names[j] for j in sorted({j for j, _ in self.asked.dates})])
-        return super().lower(inputs, weight, by_column)
-
-    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return Shapley values of the sums over leaves; a date has those of its parts."""
-        every, d = self.trees.contributions(reading.dated.cells), self.asked.d
-        for place, (j, _) in enumerate(self.asked.dates, start=d):
-            every[:, j] += every[:, place]
-        found = centred(every[:, :d])
-        return found, np.zeros_like(found)
 
     def left_out(self, sample: Sample) -> Array:
         """Return scores of rows the trees were not grown on, as only those that are kept are."""

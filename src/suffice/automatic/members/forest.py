@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ..._arrays import Array, Codes, NDArray, np
-from ...errors import DataError
+from ...errors import DataError, ExportError
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
 from ..columns import BinnedRows, FrozenColumns
@@ -101,6 +101,28 @@ class TreeMember(Member):
     def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values of the sums over leaves, as a log scales them if there is one."""
         found = centred(self.trees.contributions(reading.forest.cells))
+        return found, np.zeros_like(found)
+
+
+class DatedTrees(TreeMember):
+    """One whose trees may ask parts of dates as well, those of the `asked` columns."""
+
+    asked: FrozenColumns
+
+    def scores(self, reading: BinnedRows) -> Array:
+        return self.trees.scores(reading.dated.cells)
+
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        if (self.trees.trees.column >= self.asked.d).any():
+            raise ExportError.dates([inputs.names[j] for j in sorted({j for j, _ in self.asked.dates})])
+        return super().lower(inputs, weight, by_column)
+
+    def explain(self, reading: BinnedRows, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the sums over leaves; a date has those of its parts."""
+        every, d = self.trees.contributions(reading.dated.cells), self.asked.d
+        for place, (j, _) in enumerate(self.asked.dates, start=d):
+            every[:, j] += every[:, place]
+        found = centred(every[:, :d])
         return found, np.zeros_like(found)
 
 
