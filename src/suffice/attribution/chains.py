@@ -73,7 +73,7 @@ class Chain:
         m, d = self.gaussian.means.shape
         width = 8 * d * (8 * m * len(rows) + 3 * d * self.gaussian.covariance.g)
         for part in row_chunks(len(orders), rows_within(width, IN_MEMORY)):
-            yield from steps(self._prefixes(rows, orders[part]), orders[part])
+            yield from map(steps, np.swapaxes(self._prefixes(rows, orders[part]), 2, 3), orders[part])
 
     def subsets(self, rows: Array, chosen: Flags) -> Array:
         """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""
@@ -85,56 +85,59 @@ class Chain:
             with single_blas_thread():
                 squares, log_det = _subset_squares(self.gaussian, rows, own)
             count = own.sum(axis=1, keepdims=True)
-            out[part] = self._log_densities(squares[..., None], log_det[..., None], count)[..., 0]
+            out[part] = self._log_densities(squares[:, :, None], log_det[..., None], count)[:, :, 0]
         return out
 
     def _prefixes(self, rows: Array, orders: Codes) -> Array:
-        """Return log p(the first 1, 2, … columns | k), (orders, k, n, d)."""
+        """Return log p(the first 1, 2, … columns | k), (orders, k, d, n)."""
         with single_blas_thread():
             squares, log_det = _ordered_squares(self.gaussian, rows, orders)
         return self._log_densities(squares, log_det, np.arange(1, rows.shape[1] + 1)[None])
 
     def _log_densities(self, squares: Array, log_det: Array, count: Codes) -> Array:
-        """Return log densities (·, k, n, c) from squared distances (·, m, n, c) in `count` columns (·, c).
+        """Return log densities (·, k, c, n) from squared distances (·, m, c, n) in `count` columns (·, c).
 
         `log_det` (·, m, c) are the log determinants of the covariances.
         """
         count = count[:, None]
         if self.df is None or self.inflation is None:
-            found = -0.5 * (squares + (log_det + count * LOG_2PI)[:, :, None])
+            found = -0.5 * (squares + (log_det + count * LOG_2PI)[..., None])
         else:
             squares /= self.inflation[:, None, None]
             spread = log_det + count * (np.log(self.inflation)[:, None] + LOG_2PI)
             constant = log_t_constant(self.df[:, None], count) - 0.5 * spread
-            found = constant[:, :, None] - t_decay(squares, self.df[:, None, None], count[:, None])
+            found = constant[..., None] - t_decay(squares, self.df[:, None, None], count[..., None])
         if self.owner is None or self.log_share is None:
             return found
         found += self.log_share[:, None, None]
-        last = np.moveaxis(found, 1, 3)
-        scores = sum_within(last.reshape(-1, last.shape[3]), self.owner)
-        return np.moveaxis(scores.reshape(*last.shape[:3], self.k), 3, 1)
+        return sum_within(found, self.owner)
 
 
-def steps(prefixes: Array, orders: Codes) -> Array:
-    """Return what each column adds, (orders, k, n, d), of log densities of the first columns in each order (·, d)."""
-    out = np.empty(prefixes.shape)
-    places = np.broadcast_to(orders[:, None, None], prefixes.shape)
-    np.put_along_axis(out, places, np.diff(prefixes, axis=3, prepend=0.0), axis=3)
+def steps(prefixes: Array, order: Codes) -> Array:
+    """Return what each column adds, (k, n, d), of log densities of the first columns in an order (d,)."""
+    out = np.empty_like(prefixes)
+    out[..., order[0]] = prefixes[..., 0]
+    out[..., order[1:]] = np.diff(prefixes, axis=2)
     return out
 
 
 def _ordered_squares(density: Gaussian, rows: Array, orders: Codes) -> tuple[Array, Array]:
-    """Return squared distances (orders, m, n, d) in the first columns, and their log determinants (orders, m, d)."""
+    """Return squared distances (orders, m, d, n) in the first columns, and their log determinants (orders, m, d)."""
     covariance = density.covariance
     if not isinstance(covariance, Full):
         return _squares_one_by_one(density, rows, orders)
     correlation, z, deviation = _standardised(density, covariance, rows)
     lower = np.linalg.cholesky(correlation[:, orders[:, :, None], orders[:, None]])  # (g, orders, d, d)
-    m, n, d = z.shape
-    apart = np.moveaxis(z.reshape(covariance.g, -1, d)[:, :, orders], 1, 3)  # (g, orders, d, rows)
-    white = np.linalg.solve(lower, apart)
-    squares = np.cumsum(white * white, axis=2).reshape(covariance.g, len(orders), d, -1, n)
-    squares = np.moveaxis(squares, (0, 3, 4, 2), (1, 2, 3, 4)).reshape(len(orders), m, n, d)
+    (m, n, d), g = z.shape, covariance.g
+    cells = z.reshape(g, -1, d)
+    if cells.shape[1] < d:
+        white = np.linalg.solve(lower, np.moveaxis(cells[:, :, orders], 1, 3))
+    else:  # the columns of inverses are put where the rows have them
+        turn = np.empty(lower.shape)
+        np.put_along_axis(turn, np.broadcast_to(orders[:, None], lower.shape), np.linalg.inv(lower), axis=3)
+        white = turn.reshape(g, -1, d) @ np.swapaxes(cells, 1, 2)
+    squares = np.cumsum(np.square(white, out=white).reshape(g, len(orders), d, -1), axis=2)
+    squares = np.moveaxis(squares.reshape(g, len(orders), d, -1, n), (0, 3), (1, 2)).reshape(len(orders), m, d, n)
     log_variance = 2.0 * (np.log(np.diagonal(lower, axis1=2, axis2=3)) + np.log(deviation)[:, orders])
     log_det = np.moveaxis(np.cumsum(log_variance, axis=2), 0, 1)
     return squares, np.broadcast_to(log_det, (len(orders), m, d))
@@ -168,10 +171,10 @@ def _standardised(density: Gaussian, covariance: Full, rows: Array) -> tuple[Arr
 
 def _squares_one_by_one(density: Gaussian, rows: Array, orders: Codes) -> tuple[Array, Array]:
     """Return the same where columns are independent or a few directions make them up, each order by itself."""
-    squares, log_det = np.empty((len(orders), len(density.means), *rows.shape)), []
+    squares, log_det = np.empty((len(orders), len(density.means), *rows.T.shape)), []
     for own, order in zip(squares, orders, strict=True):
         center = np.einsum("kkd->kd", ordered_terms(density, density.means, order))  # what does not depend on the row
         apart = ordered_terms(density, rows, order) - center[:, None]
-        own[...] = np.maximum(-2.0 * apart, 0.0)[:, :, order].cumsum(axis=2)
+        own[...] = np.swapaxes(np.maximum(-2.0 * apart, 0.0)[:, :, order].cumsum(axis=2), 1, 2)
         log_det.append((-2.0 * center - LOG_2PI)[:, order].cumsum(axis=1))
     return squares, np.stack(log_det)

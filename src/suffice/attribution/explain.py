@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within, single_blas_thread
+from .._arrays import (
+    Array,
+    Codes,
+    NDArray,
+    np,
+    parallel_map,
+    pattern_groups,
+    row_chunks,
+    rows_within,
+    single_blas_thread,
+)
 from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Rows, Spherical, as_density
 from ..joint import JointModel
 from .chains import Chain, steps
@@ -178,12 +188,16 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
             return _chained(chain, table, every, errors)
         prefixes = density.prefixes(rows, every)
         if prefixes is not None:
-            return _mean_of_orders(map(_one_step, prefixes, every), errors)
+            return _mean_of_orders(map(steps, prefixes, every), errors)
     found = [_played(value, missing[part], orders, errors) for part, value in density.marginals(rows)]
-    variance = None
-    if found and found[0].variance is not None:
-        variance = np.concatenate([np.asarray(own.variance) for own in found], axis=1)
-    return Explanation(np.concatenate([own.score for own in found], axis=1), None, variance)
+    return _joined(found)
+
+
+def _joined(found: Sequence[Explanation]) -> Explanation:
+    """Return the contributions of the rows of several parts."""
+    spread = [own.variance for own in found if own.variance is not None]
+    score = np.concatenate([own.score for own in found], axis=1)
+    return Explanation(score, None, np.concatenate(spread, axis=1) if spread else None)
 
 
 def _played(
@@ -195,7 +209,7 @@ def _played(
         if d > EXACT_GAME:
             every = sample_orders(d, orders or FEW_ORDERS)
             prefixes = (np.stack([value(order[: t + 1]).T for t in range(d)], axis=2) for order in every)
-            return _mean_of_orders(map(_one_step, prefixes, every), errors)
+            return _mean_of_orders(map(steps, prefixes, every), errors)
         score = np.ascontiguousarray(subset_game(value, d))
     score[:, missing] = 0.0  # exactly, not to rounding
     return Explanation(_centred(score))
@@ -217,11 +231,6 @@ def _mean_of_orders(terms: Iterable[Array], errors: bool) -> Explanation:
     mean = total / (2 * pairs)
     spread = np.maximum(squares / pairs - mean**2, 0.0) / max(pairs - 1, 1) if errors else None
     return Explanation(mean, None, spread)
-
-
-def _one_step(prefixes: Array, order: Codes) -> Array:
-    """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
-    return np.asarray(steps(prefixes[None], order[None])[0])
 
 
 def _by_pattern(
@@ -252,7 +261,9 @@ def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanat
         place[[chain.gaussian.used[j] for j in kept]] = np.arange(len(kept))
         some = place[orders]
         own = some[some >= 0].reshape(len(orders), len(kept))
-        return _mean_of_orders(chain.marginal(kept).terms(cells, own), errors)
+        shape = chain.marginal(kept)
+        parts = row_chunks(len(cells), rows_within(32 * shape.gaussian.means.size, least=64))
+        return _joined(list(parallel_map(lambda part: _mean_of_orders(shape.terms(cells[part], own), errors), parts)))
 
     return _by_pattern(chain.k, chain.gaussian.used, rows, answer, errors)
 

@@ -108,7 +108,7 @@ class Mixture(Density):
 
 
 def sum_within(scores: Array, owner: Codes) -> Array:
-    """Return log Σ exp(score) over the components of each class, (n, k), of scores (n, m) in nats."""
+    """Return log Σ exp(score) over the components of each class, (n, k, …), of scores (n, m, …) in nats."""
     starts = np.searchsorted(owner, np.arange(int(owner[-1]) + 1))
     peak = np.maximum.reduceat(scores, starts, axis=1)
     base = np.where(np.isfinite(peak), peak, 0.0)
