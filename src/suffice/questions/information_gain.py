@@ -117,18 +117,15 @@ def _ask(fitted: Fitted, answer: Callable[[Any, Codes], Array], read: Parts, bat
 
 def _few_numbers(found: Outcomes, posterior: Array, kept: ByBlock | None, b: int) -> tuple[Array, Array]:
     """Return a few values (h, VALUES) that stand for all a number may hold, as the table records it, and weights."""
-    own, weight = None if kept is None else kept[b], _weights(found, posterior)
+    block, weight = None if kept is None else kept[b], _weights(found, posterior)
+    own = None if block is None else block.column(found.column)
 
     def nearest(value: Array) -> Array:
-        if own is None:
-            return value
-        wide = np.full((value.size, len(own.low)), np.nan)
-        wide[:, found.column] = value.reshape(-1)
-        return own.nearest(wide)[:, found.column].reshape(value.shape)
+        return value if own is None else own.nearest(value.reshape(-1, 1)).reshape(value.shape)
 
     value, share = representatives(found.value, weight)
     value = nearest(value)
-    if found.value.shape[1] <= VALUES or (own is not None and not np.isnan(own.step[found.column])):
+    if found.value.shape[1] <= VALUES or (own is not None and not np.isnan(own.step[0])):
         every = np.broadcast_to(nearest(found.value), weight.shape)
         few, listed, its_share = distinct_values(every, weight)
         value[few], share[few] = listed, its_share

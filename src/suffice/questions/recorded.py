@@ -7,7 +7,7 @@ all that is read off it elsewhere, is that of the numbers before they are moved.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
@@ -136,6 +136,10 @@ class Recorded:
         low = np.where((below > self.beyond_each) & (below < FOREIGN), self.least, -np.inf)
         high = np.where((above > self.beyond_each) & (above < FOREIGN), self.most, np.inf)
         return replace(self, low=np.maximum(self.low, low), high=np.minimum(self.high, high))
+
+    def column(self, j: int) -> Recorded:
+        """Return the same of one column."""
+        return Recorded(*(getattr(self, own.name)[j : j + 1] for own in fields(self)))
 
     @property
     def whole(self) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -109,15 +109,14 @@ class BlockMember(Member):
     def density(self) -> MultivariateT:
         """The predictive densities of new rows."""
 
+    def cells(self, reading: BinnedRows) -> Array:
+        """Return the rows as the density reads them."""
+        return reading.gaussian(self.version)
+
     def scores(self, reading: BinnedRows) -> Array:
-        cells = reading.gaussian(self.version)
-        if reading.before is None or self.version in self.columns_read.basis:
-            return self.density.log_density(cells)
-        before = reading.before
-        if self.name not in before.shared:
-            before.shared[self.name] = self.density.with_cells(before.gaussian(self.version))
-        score = before.shared[self.name]
-        return np.asarray(self.density.log_density(cells) if score is None else score(cells, reading.place))
+        if self.version in self.columns_read.basis:
+            return self.density.log_density(self.cells(reading))
+        return scores_beside(self.density, self.cells, reading, self.name)
 
     def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
         yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
@@ -253,6 +252,15 @@ class GaussianMember(BlockMember):
                 ((_, _, out[rows]),) = self.prior.restricted(seen).path(own, (self.strength,), (self.sphere,))
         out[rare] = self.prior.marginals(left.take(np.flatnonzero(rare)), self.strength, self.sphere)
         return out
+
+
+def scores_beside(density: Any, cells: Callable[[BinnedRows], Array], reading: BinnedRows, name: str) -> Array:
+    """Return log densities (n, k) of rows; of others with cells put in, what these share is kept by this `name`."""
+    before = reading.before
+    if before is not None and name not in before.shared:
+        before.shared[name] = density.with_cells(cells(before))
+    score = None if before is None else before.shared[name]
+    return np.asarray(density.log_density(cells(reading)) if score is None else score(cells(reading), reading.place))
 
 
 def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[LeftOut, Codes]:
