@@ -512,7 +512,7 @@ def test_the_answer_to_a_row_like_nothing_seen_is_greyed_out(visit, which):
     model = (GenerativeClassifier() if which == "forest beside" else GaussianDiscriminant()).fit(X, y)
     page = visit(render_page(model))
     box = page.get_by_label("flipper_length_mm", exact=True)
-    note, answers = page.locator("#strange"), page.locator("#answers")
+    note, answers = page.locator("#strange"), page.locator("#answer")
     page.get_by_label("Start from a typical").select_option("Chinstrap")
     expect(page.locator("#said")).to_contain_text("Chinstrap")
     expect(note).to_be_hidden()

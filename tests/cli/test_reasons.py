@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from suffice import load
+from suffice import NaiveBayes, load
 from suffice.datasets import penguins_path
 
 
@@ -50,6 +50,17 @@ def test_explain(cli, model, penguins):
     first = document["explanations"][0]
     by = [value for name, value in first.items() if name.startswith("by_")]
     np.testing.assert_allclose(sum(by) + first["prior"], first["log_odds"])
+
+
+def test_explain_says_how_sure_a_probability_is(cli, penguins, tmp_path):
+    rows = penguins.drop_columns("species")
+    bayes = NaiveBayes().fit(rows, penguins["species"])
+    bayes.save(tmp_path / "m.suffice")
+    asked = ("explain", tmp_path / "m.suffice", penguins_path(), "--interval", 0.8)
+    told, (low, high) = bayes.predict_proba(rows)[3], bayes.predict_proba_interval(rows, 0.8)[3, 0]
+    first = json.loads(cli(*asked, "--json").out)["explanations"][3]
+    np.testing.assert_allclose([first[name] for name in ("probability", "low", "high")], [told[0], low, high])
+    assert cli(*asked).ok().out.splitlines()[3].startswith(f"4: Adelie ({told[0]:.3f}, {low:.3f} to {high:.3f}), ")
 
 
 def test_sets(cli, model, penguins, tmp_path):

@@ -63,6 +63,8 @@ score M D --weight sex
 score M D --positive Emperor
 explain M few.csv
 explain M infinite.csv
+explain M D --interval 2
+report M --interval .9
 outliers M D --below 2
 outliers M infinite.csv
 next M D --costs sex=-1

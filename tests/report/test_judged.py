@@ -11,6 +11,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 
 from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.errors import SettingError
 from suffice.report import collect_answers, render_page
 
 
@@ -39,6 +40,27 @@ def test_answers_are_counted(halves):
     assert [own["row"] - 1 for own in answers["unusual"]] == np.argsort(pvalues, kind="stable")[:10].tolist()
     first = answers["unusual"][0]
     assert dict(first["cells"])["x0"] == f"{new['x0'][first['row'] - 1]:.4g}"
+
+
+def test_unsure_answers_are_those_another_class_may_beat(halves):
+    """Row by row, by what `predict_proba_interval` gives."""
+    X, y, new, truth = halves
+    model = GaussianDiscriminant(shared=True).fit(X[::4], y[::4])
+    found, ends = collect_answers(model, new, truth, interval=0.9), model.predict_proba_interval(new, 0.9)
+    best = model.predict_proba(new).argmax(axis=1)
+    beaten = [any(own[c, 1] > own[b, 0] for c in range(len(own)) if c != b) for b, own in zip(best, ends, strict=True)]
+    assert 0 < sum(beaten) < len(new)
+    widths = [float(np.ptp(own[b])) for b, own in zip(best, ends, strict=True)]
+    assert found["sure"] == {"level": 0.9, "width": np.median(widths), "unsure": sum(beaten)}
+    first = found["unusual"][0]
+    assert [first["low"], first["high"]] == ends[first["row"] - 1, best[first["row"] - 1]].tolist()
+    assert first["low"] <= first["probability"] <= first["high"]
+    assert "unsure answers" in render_page(model, new, truth, interval=0.9)
+    assert "unsure answers" not in render_page(model, new, truth)
+    with pytest.raises(SettingError, match="no rows are given"):
+        render_page(model, interval=0.9)
+    with pytest.raises(SettingError, match="level=2"):
+        render_page(model, new, interval=2)
 
 
 def test_what_has_moved_is_what_drift_says(halves):

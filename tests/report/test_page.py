@@ -72,7 +72,7 @@ def strange(rng):
 
 
 def test_page_is_well_formed_and_loads_nothing(strange):
-    page = render_page(NaiveBayes().fit(*strange))
+    page = render_page(NaiveBayes().fit(*strange), *strange, name="a < b.csv")
     reader = read(page)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")

@@ -11,7 +11,7 @@ from ..schema import Level, Schema
 from .answers import load_model, model_columns, model_labels, open_model, remark_unseen
 from .files import check_ending, check_writable, read_file, without_blanks, write_whole
 from .output import COMMON, Common, Facts, print_json, progress
-from .parameters import ColumnName, ColumnNames, DataPath, Out, SavedModel, Sheet, Switch
+from .parameters import ColumnName, ColumnNames, DataPath, IntervalLevel, Out, SavedModel, Sheet, Switch
 from .problems import ColumnProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def report(
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="PAGE")] = None,
     target: ColumnName | None = None,
+    interval: IntervalLevel = None,
     sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
@@ -139,12 +140,17 @@ def report(
     target
         Column of DATA with the true classes, for how good the answers are. If not given, the only column beside the
         model's whose values are all classes of the model.
+    interval
+        With DATA: say for how many rows another class may be more probable than the answer, by intervals of this level
+        around the probabilities (see `suffice predict --interval`), and give those of the most unusual rows.
 
     Examples
     --------
     $ suffice report penguins.suffice -o penguins.html
     $ suffice report penguins.suffice more.csv --target species -o penguins.html
     """
+    if interval is not None and data is None:
+        raise UsageProblem("--interval says how sure the answers of rows are, and there are none. Next: give DATA.")
     facts_only = common.json and output is None
     made = model.with_suffix(".html") if output is None else output
     if not facts_only:
@@ -156,10 +162,10 @@ def report(
         from ..report import collect_answers, collect_facts
 
         facts = collect_facts(estimator)
-        print_json(facts if X is None else facts | {"answers": collect_answers(estimator, X, y)})
+        print_json(facts if X is None else facts | {"answers": collect_answers(estimator, X, y, interval=interval)})
     if not facts_only:
         with progress(common, f"Drawing {model.name}"):
-            estimator.to_html(made, X, y, name="the table" if data is None else data.name)
+            estimator.to_html(made, X, y, name="the table" if data is None else data.name, interval=interval)
         common.remark(f"Wrote {made}.")
 
 

@@ -51,6 +51,7 @@ Sheet = Annotated[
         help="Sheet of a workbook; the first that holds such a table if not given.",
     ),
 ]
+IntervalLevel = Annotated[float | None, Parameter(metavar="LEVEL", validator=Between(gt=0, lt=1))]
 MissingColumns = Annotated[
     Literal["error", "missing"],
     Parameter(

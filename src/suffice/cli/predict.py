@@ -13,7 +13,7 @@ from .answers import Costs, Priors, answer_costs, deliver, free_name, given_prio
 from .files import check_output, check_readable
 from .models import comes_in_parts, is_many
 from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
-from .parameters import Answers, DataPath, MissingColumns, SavedModel, Sheet, Switch
+from .parameters import Answers, DataPath, IntervalLevel, MissingColumns, SavedModel, Sheet, Switch
 from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def predict(
     reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0))] = None,
     sets: Annotated[float | None, Parameter(name="--set", metavar="ALPHA", validator=Between(gt=0, lt=1))] = None,
     by_class: Switch = False,
-    interval: Annotated[float | None, Parameter(metavar="LEVEL", validator=Between(gt=0, lt=1))] = None,
+    interval: IntervalLevel = None,
     sheet: Sheet = None,
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,

@@ -15,7 +15,7 @@ from ..schema import Name, Schema
 from .answers import deliver, free_name, model_columns, open_model, read_for, read_rows
 from .files import check_output, read_table
 from .output import COMMON, Common, Facts, progress
-from .parameters import Answers, MissingColumns, Out, Rows, SavedModel, Sheet, Switch
+from .parameters import Answers, IntervalLevel, MissingColumns, Out, Rows, SavedModel, Sheet, Switch
 from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def explain(
     *,
     output: Out = None,
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
+    interval: IntervalLevel = None,
     sheet: Sheet = None,
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,
@@ -42,7 +43,8 @@ def explain(
     The logarithms of all columns and of the class priors add up to that of the odds. Of a text the words that move them
     most stand behind it, in brackets.
 
-    With --json or --output: the numbers of all columns, `prior` for the class priors and `log_odds` their sum.
+    With --json or --output: the numbers of all columns, `prior` for the class priors and `log_odds` their sum; with
+    --interval, also the `probability` of the class, and `low` and `high` around it.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def explain(
         File to write, in the format of its ending; lines of text on stdout if not given.
     top
         How many columns a line of text names.
+    interval
+        Say how sure the probability of the class is, by an interval of this level (see `suffice predict --interval`).
 
     Examples
     --------
@@ -63,7 +67,7 @@ def explain(
     table = read_for(estimator, schema, data, sheet=sheet, missing_columns=missing_columns).columns
     rows = model_columns(table, names, data) if schema.named else table
     with progress(common, f"Explaining {data.name}"):
-        answer = _answer(estimator, rows, names)
+        answer = _answer(estimator, rows, names, interval)
     if output is not None or common.json:
         deliver(answer, output, common, {"classes": estimator.classes_.tolist()}, "explanations")
         return
@@ -76,8 +80,8 @@ def explain(
         print(visible(_line(row, names, cells, top, told)).replace("\n", "\\n"))
 
 
-def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str]) -> Table:
-    """Return per row its number, its class, the next one, and the log-odds between them by column."""
+def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str], interval: float | None) -> Table:
+    """Return per row its number, its class, how sure that is, the next one, and the log-odds between them by column."""
     import pyarrow as pa
 
     from .._arrays import np
@@ -96,6 +100,9 @@ def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str]) -> Ta
         "log_odds": posterior[place, first] - posterior[place, second],
         "prior": prior[first] - prior[second],
     }
+    if interval is not None:
+        ends = estimator.predict_proba_interval(rows, interval)[place, first].T
+        taken |= dict(zip(("probability", "low", "high"), (np.exp(posterior[place, first]), *ends), strict=True))
     columns = {name: difference[:, j] for j, name in enumerate(names)}
     answer: Table = pa.table(taken | {f"by_{name}": values for name, values in columns.items()})
     return answer
@@ -116,7 +123,8 @@ def _line(row: Facts, names: list[str], cells: Facts, top: int, words: Mapping[s
         f"{name}={cell_as_text(value)} {row[f'by_{name}']:+.2f}{words.get(name, '')}"
         for name, value in zip(ranked, map(cells.get, ranked), strict=True)
     ]
-    return f"{row['row']}: {row['class']}, {size} to 1 against {row['against']}: {', '.join(said)}"
+    sure = "" if "low" not in row else f" ({row['probability']:.3f}, {row['low']:.3f} to {row['high']:.3f})"
+    return f"{row['row']}: {row['class']}{sure}, {size} to 1 against {row['against']}: {', '.join(said)}"
 
 
 def cell_as_text(value: object) -> str:

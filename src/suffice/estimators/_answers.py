@@ -1315,7 +1315,13 @@ class Answers(State):
     # --- elsewhere: a page, a database, a runtime ---------------------------------------------------------------------
 
     def to_html(
-        self, path: str | os.PathLike[str], X: object = None, y: object = None, *, name: str = "the table"
+        self,
+        path: str | os.PathLike[str],
+        X: object = None,
+        y: object = None,
+        *,
+        name: str = "the table",
+        interval: float | None = None,
     ) -> None:
         """Write one self-contained page about the model: how good it is, its classes, columns, pictures and repairs.
 
@@ -1334,9 +1340,14 @@ class Answers(State):
             Labels of these rows, which the model has not learned from; they may be missing.
         name : str
             What the table is called on the page.
+        interval : float, optional
+            With X: a level, such as 0.9. The page then says for how many rows another class may be more probable than
+            the answer, by `predict_proba_interval`, and gives the intervals of the most unusual rows.
 
         Raises
         ------
+        SettingError
+            If intervals are asked for without X, or of a model that has none.
         ImportError
             If Matplotlib or Jinja2 is not installed; it says what to install.
 
@@ -1352,7 +1363,7 @@ class Answers(State):
         >>> "<h1>target</h1>" in page.read_text(encoding="utf-8")
         True
         """
-        write_page(self._still(), path, X, y, name=name)
+        write_page(self._still(), path, X, y, name=name, interval=interval)
 
     def to_sql(
         self,

@@ -22,7 +22,7 @@ MOST_ODDS = 1e6
 
 class Answered(NamedTuple):
     """A table as a model answers it: log posteriors (n, k), class numbers (n,) of its labels `y`, −1 where they are
-    missing or of no class, and how many are of no class.
+    missing or of no class, how many are of no class, and the level of the intervals of probabilities, None for none.
     """
 
     view: View
@@ -31,18 +31,19 @@ class Answered(NamedTuple):
     log_p: Array
     codes: Codes
     other_labels: int
+    interval: float | None = None
 
     @classmethod
-    def of(cls, estimator: object, X: object, y: object = None) -> Self:
+    def of(cls, estimator: object, X: object, y: object = None, interval: float | None = None) -> Self:
         """Return what a fitted model answers of the rows of a table; DataError and SchemaError as `predict_proba`."""
         view = View(estimator)
         log_p = np.asarray(view.estimator.predict_log_proba(X))
         _, codes = label_codes(y, len(log_p), view.classes)
         other = codes >= len(view.classes)
-        return cls(view, X, y, log_p, np.where(other, -1, codes), int(other.sum()))
+        return cls(view, X, y, log_p, np.where(other, -1, codes), int(other.sum()), interval)
 
 
-def collect_answers(estimator: object, X: object, y: object = None) -> dict[str, Any]:
+def collect_answers(estimator: object, X: object, y: object = None, *, interval: float | None = None) -> dict[str, Any]:
     """Return what a fitted model says of the rows of a table, as plain values.
 
     `classes` has, by class, how many rows are given it (`predicted`), the sum of its probabilities (`expected`) and,
@@ -50,9 +51,12 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
     does those it kept: accuracy, log_loss in nats, the baseline of these rows' own shares of the classes, the confusion
     table, true classes in rows, and so on; None without labels.
     `outliers` are the p-values of at most 5,000 rows at even steps, `unusual` the ten least of them, and `moved` what
-    `drift` says of these rows, columns that have moved most surely first; None where it cannot be told.
+    `drift` says of these rows, columns that have moved most surely first; None where it cannot be told. With the level
+    of an `interval`, `sure` tells of the rows whose p-values were asked for how wide the intervals around the
+    probabilities of their answers are in the middle, and of how many another class may be more probable; and `unusual`
+    rows have the ends `low` and `high`.
 
-    DataError and SchemaError as for `predict_proba`.
+    DataError and SchemaError as for `predict_proba`, SettingError where a model has no intervals.
 
     Examples
     --------
@@ -64,18 +68,19 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
     >>> answers["rows"], [own["predicted"] for own in answers["classes"]], answers["quality"]["confusion"][1]
     (75, [25, 26, 24], [0, 24, 1])
     """
-    return tell_answers(Answered.of(estimator, X, y))
+    return tell_answers(Answered.of(estimator, X, y, interval))
 
 
 def tell_answers(answered: Answered) -> dict[str, Any]:
     """Return what `collect_answers` does, of rows that were answered."""
-    view, X, y, log_p, codes, others = answered
+    view, X, y, log_p, codes, others, level = answered
     n, k = log_p.shape
     known = np.flatnonzero(codes >= 0)
     predicted, actual = (np.bincount(own, minlength=k) for own in (log_p.argmax(axis=1), codes[known]))
     counts = zip(predicted, np.exp(log_p).sum(axis=0), actual, strict=True)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
     pvalues = np.asarray(view.estimator.outlier_pvalues(take(X, chosen))) if n else np.zeros(0)
+    ends = None if level is None else np.asarray(view.estimator.predict_proba_interval(take(X, chosen), level))
     return {
         "rows": n,
         "classes": [
@@ -88,9 +93,20 @@ def tell_answers(answered: Answered) -> dict[str, Any]:
         "judged": len(chosen),
         "few": int((pvalues <= FEW).sum()),
         "outliers": pvalues.tolist(),
-        "unusual": _unusual(answered, chosen, pvalues),
+        "unusual": _unusual(answered, chosen, pvalues, ends),
         "moved": _moved(view, X, y, chosen),
+        "sure": None if ends is None else {"level": level} | _sure(log_p[chosen], ends),
     }
+
+
+def _sure(log_p: Array, ends: Array) -> dict[str, Any]:
+    """Return how wide intervals (n, k, 2) of the answers are in the middle, and how many answers may be others."""
+    best, rows = log_p.argmax(axis=1), np.arange(len(log_p))
+    low, high = ends[rows, best].T
+    others = ends[:, :, 1].copy()
+    others[rows, best] = 0.0
+    width = float(np.median(high - low)) if len(rows) else 0.0
+    return {"width": width, "unsure": int((others.max(axis=1, initial=0.0) > low).sum())}
 
 
 def _moved(view: View, X: object, y: object, chosen: Codes) -> dict[str, Any] | None:
@@ -108,15 +124,16 @@ def _moved(view: View, X: object, y: object, chosen: Codes) -> dict[str, Any] | 
     return None
 
 
-def _unusual(answered: Answered, chosen: Codes, pvalues: Array) -> list[dict[str, object]]:
+def _unusual(answered: Answered, chosen: Codes, pvalues: Array, ends: Array | None) -> list[dict[str, object]]:
     """Return the rows with the smallest p-values: number (from 1), p-value, answer, and the cells that tell most."""
-    view, X, _, log_p, codes, _ = answered
+    view, X, _, log_p, codes, *_ = answered
     order = np.argsort(pvalues, kind="stable")[:MOST_UNUSUAL]
     cells = cells_as_text(view, take(X, chosen[order]), view.informative(5, view.rows()))
     found = []
     for place, own in zip(order, cells, strict=True):
         i = int(chosen[place])
         best = int(log_p[i].argmax())
+        between = {} if ends is None else dict(zip(("low", "high"), ends[place, best].tolist(), strict=True))
         found.append(
             {
                 "row": i + 1,
@@ -126,6 +143,7 @@ def _unusual(answered: Answered, chosen: Codes, pvalues: Array) -> list[dict[str
                 "actual": None if codes[i] < 0 else str(view.classes[codes[i]]),
                 "cells": own,
             }
+            | between
         )
     return found
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from .._files import whole_file
-from ..errors import pip_install
+from ..errors import SettingError, pip_install, setting
 from ..plots._view import View, percent
 from .drawing import class_color, class_colors, draw, draw_answers
 from .explorer import collect_explorer, script, write_json
@@ -26,26 +26,39 @@ STYLES = ("base.css", "tables.css", "form.css", "reasons.css", "table.css", "pri
 
 
 def write_page(
-    estimator: object, path: str | os.PathLike[str], X: object = None, y: object = None, *, name: str = "the table"
+    estimator: object, path: str | os.PathLike[str], X: object = None, y: object = None, **options: Any
 ) -> None:
     """Write the page of a fitted model to a file, complete or not at all; see `render_page`."""
-    text = render_page(estimator, X, y, name=name)
+    text = render_page(estimator, X, y, **options)
     with whole_file(path) as file:
         file.write(text.encode())
 
 
-def render_page(estimator: object, X: object = None, y: object = None, *, name: str = "the table") -> str:
+def render_page(
+    estimator: object,
+    X: object = None,
+    y: object = None,
+    *,
+    name: str = "the table",
+    interval: float | None = None,
+) -> str:
     """Return the page of a fitted model as HTML: self-contained, its one script named by its hash, loading nothing.
 
-    With a table `X` and, where known, labels `y`, it also has what the model says of these rows; `name` is what the
-    table is called. ImportError says what to install where Jinja2 or Matplotlib is missing.
+    With a table `X` and, where known, labels `y`, it also has what the model says of these rows, with the level of an
+    `interval` how sure its probabilities are, too; `name` is what the table is called. ImportError says what to install
+    where Jinja2 or Matplotlib is missing, SettingError that there is no such interval.
     """
     template = _template()  # or what to install, before any work
+    if interval is not None and X is None:
+        raise SettingError(
+            f"{setting('interval', interval)} asks how sure the probabilities of rows are, and "
+            "no rows are given. Next: give them, or leave it out."
+        )
     view = View(estimator)
     facts, explorer = collect_facts(estimator), collect_explorer(estimator)
     answers = None
     if X is not None:
-        answered = Answered.of(estimator, X, y)
+        answered = Answered.of(estimator, X, y, interval)
         answers = tell_answers(answered) | {"name": name}
         answers["pictures"] = draw_answers(answered, answers)
     suspects, pictures = collect_suspects(view), draw(estimator)

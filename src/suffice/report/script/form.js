@@ -224,7 +224,7 @@ class Form {
     const meter = find("unusual-bar");
     meter.hidden = !known || !rows;
     meter.firstElementChild.style.left = `${100 * share}%`;
-    find("answers").classList.toggle("strange", strange);
+    find("answer").classList.toggle("strange", strange);
     find("strange").hidden = !strange;
     find("strange").textContent = strange ? `This row is like nothing the model has seen, so its answer says little. ${this.blame(row)}` : "";
     return strange;
