@@ -35,12 +35,7 @@ def write_page(
 
 
 def render_page(
-    estimator: object,
-    X: object = None,
-    y: object = None,
-    *,
-    name: str = "the table",
-    interval: float | None = None,
+    estimator: object, X: object = None, y: object = None, *, name: str = "the table", interval: float | None = None
 ) -> str:
     """Return the page of a fitted model as HTML: self-contained, its one script named by its hash, loading nothing.
 
