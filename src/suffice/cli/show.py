@@ -14,7 +14,7 @@ from ..notes import details, to_know
 from ..schema import Column, Kind, Schema
 from .answers import load_model
 from .edit import held
-from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, print_json, quality_of
+from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, print_json, progress, quality_of
 from .parameters import SavedModel
 from .problems import count
 
@@ -57,7 +57,8 @@ def show(
 
     $ suffice show penguins.suffice --details
     """
-    summary = summarize(model)
+    with progress(common, f"Reading {model.name}"):
+        summary = summarize(model)
     if common.json:
         print_json(summary)
     else:
