@@ -69,11 +69,11 @@ class Chain:
         return replace(self, gaussian=Gaussian(inner.means[:, columns], covariance, tuple(range(len(columns)))))
 
     def terms(self, rows: Array, orders: Codes) -> Iterator[Array]:
-        """Yield, for each order (d,), log p(x_j | the columns before j), (k, n, d), of complete rows."""
+        """Yield log p(x_j | the columns before j), (·, k, n, d), of complete rows, in an even number of orders each."""
         m, d = self.gaussian.means.shape
         width = 8 * d * (8 * m * len(rows) + 3 * d * self.gaussian.covariance.g)
-        for part in row_chunks(len(orders), rows_within(width, IN_MEMORY)):
-            yield from map(steps, np.swapaxes(self._prefixes(rows, orders[part]), 2, 3), orders[part])
+        for part in row_chunks(len(orders), 2 * rows_within(2 * width, IN_MEMORY)):
+            yield steps(np.swapaxes(self._prefixes(rows, orders[part]), 2, 3), orders[part])
 
     def subsets(self, rows: Array, chosen: Flags) -> Array:
         """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""
@@ -113,11 +113,11 @@ class Chain:
         return sum_within(found, self.owner)
 
 
-def steps(prefixes: Array, order: Codes) -> Array:
-    """Return what each column adds, (k, n, d), of log densities of the first columns in an order (d,)."""
+def steps(prefixes: Array, orders: Codes) -> Array:
+    """Return what each column adds, (·, k, n, d), of log densities of the first columns in each order (·, d)."""
     out = np.empty_like(prefixes)
-    out[..., order[0]] = prefixes[..., 0]
-    out[..., order[1:]] = np.diff(prefixes, axis=2)
+    for own, added, order in zip(out, np.diff(prefixes, axis=3, prepend=0.0), orders, strict=True):
+        own[..., order] = added
     return out
 
 

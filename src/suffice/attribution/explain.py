@@ -170,7 +170,7 @@ def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) 
         return Explanation(quadratic_terms(Gaussian(density.means, dense, density.used), rows, 1))
     default = ORDERS if d <= QUADRATIC and not thin else FEW_ORDERS
     every = sample_orders(d, orders or default)
-    return _mean_of_orders((ordered_terms(density, rows, order) for order in every), errors)
+    return _mean_of_orders(_in_pairs(ordered_terms(density, rows, order) for order in every), errors)
 
 
 def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:
@@ -188,7 +188,7 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
             return _chained(chain, table, every, errors)
         prefixes = density.prefixes(rows, every)
         if prefixes is not None:
-            return _mean_of_orders(map(steps, prefixes, every), errors)
+            return _mean_of_orders(_steps_of_pairs(prefixes, every), errors)
     found = [_played(value, missing[part], orders, errors) for part, value in density.marginals(rows)]
     return _joined(found)
 
@@ -209,28 +209,36 @@ def _played(
         if d > EXACT_GAME:
             every = sample_orders(d, orders or FEW_ORDERS)
             prefixes = (np.stack([value(order[: t + 1]).T for t in range(d)], axis=2) for order in every)
-            return _mean_of_orders(map(steps, prefixes, every), errors)
+            return _mean_of_orders(_steps_of_pairs(prefixes, every), errors)
         score = np.ascontiguousarray(subset_game(value, d))
     score[:, missing] = 0.0  # exactly, not to rounding
     return Explanation(_centred(score))
 
 
 def _mean_of_orders(terms: Iterable[Array], errors: bool) -> Explanation:
-    """Return the mean over orders of what each column adds (k, n, d) in each, centred, and its variance if asked.
+    """Return the mean over orders of what each column adds (·, k, n, d) in some, centred, and its variance if asked.
 
     Orders come in pairs, each the reverse of the other, whose errors tend to cancel: the error is that of pair means.
     """
-    total: Array = np.zeros(())
-    squares, pairs, orders = np.zeros(()), 0, iter(terms)
-    for forward, backward in zip(orders, orders, strict=True):
-        pair = forward - forward.mean(axis=0)
-        pair += backward - backward.mean(axis=0)
-        total, pairs = total + pair, pairs + 1
+    total, squares, pairs = np.zeros(()), np.zeros(()), 0
+    for each in terms:
+        apart = each - each.mean(axis=1, keepdims=True)
+        pair = apart[::2] + apart[1::2]
+        total, pairs = total + pair.sum(axis=0), pairs + len(pair)
         if errors:
-            squares = squares + (0.5 * pair) ** 2
+            squares = squares + ((0.5 * pair) ** 2).sum(axis=0)
     mean = total / (2 * pairs)
     spread = np.maximum(squares / pairs - mean**2, 0.0) / max(pairs - 1, 1) if errors else None
     return Explanation(mean, None, spread)
+
+
+def _steps_of_pairs(prefixes: Iterable[Array], orders: Codes) -> Iterator[Array]:
+    return map(steps, _in_pairs(prefixes), orders.reshape(-1, 2, orders.shape[1]))
+
+
+def _in_pairs(terms: Iterable[Array]) -> Iterator[Array]:
+    orders = iter(terms)
+    return map(np.stack, zip(orders, orders, strict=True))
 
 
 def _by_pattern(
