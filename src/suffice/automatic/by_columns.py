@@ -96,7 +96,7 @@ class PoolByColumns:
         return pool(ordered, [], judge, COLUMN_PENALTIES).left_out
 
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
-        if not len(hidden):
+        if not (len(hidden) and own.member.reads(hidden)):
             return own.left_out_scores[self.rows.index]
         if own.again is not None or not own.member.adds_up:
             return own.left_out_without(self.rows, Hidden(hidden))

@@ -321,6 +321,10 @@ class Member(ABC):
     places: tuple[int, ...] = ()  # of columns, among all, of which it reads whether a cell is missing
     rival: str = ""  # a member that this one takes the place of where it loses less, and is left out beside otherwise
 
+    def reads(self, columns: Codes) -> bool:
+        """Whether any of these columns, by their numbers among all, may matter to it."""
+        return True
+
     @property
     def title(self) -> str:
         """Its name as people read it."""

@@ -172,20 +172,28 @@ class Pencil:
 
     def finite(self, c: int, strengths: Array, balanced: bool) -> Array:
         """Return F (a, n) of class c for all finite strengths at once."""
-        values, vectors = eigh(self.turn @ self.stats.scatter.values[c] @ self.turn.T)
-        values = np.maximum(values, 0.0)[:, None]
+        scatter = self.turn @ self.stats.scatter.values[c] @ self.turn.T
+        one = len(strengths) == 1  # takes a Cholesky factor, in a tenth of the time of directions for all strengths
+        if one:
+            scatter[np.diag_indices(len(scatter))] += strengths
+            vectors, whole = whitened(scatter)
+            vectors, values, inner = vectors.T, np.zeros((len(scatter), 1)), np.ones((len(scatter), 1))
+            log_det = np.array([self.log_det + whole])
+        else:
+            values, vectors = eigh(scatter)
+            values = np.maximum(values, 0.0)[:, None]
+            inner = 1.0 / (strengths + values)  # (p, a)
+            log_det = self.log_det + np.log(strengths + values).sum(axis=0)
         shift, own = _times(self.rows - self.means[c], vectors), _times(self.own, vectors)
-        inner = 1.0 / (strengths + values)  # (p, a)
         far = shift * shift
         squares, cross, length = _times(far, inner), _times(shift * own, inner), _times(own * own, inner)
-        log_det = self.log_det + np.log(strengths + values).sum(axis=0)
         mine, n, removed = np.flatnonzero(self.left.codes == c), self.stats.weight[c], self.left.removed
         leaving, average, none, pulled = np.zeros(len(far)), np.zeros((2, len(inner[0]))), np.zeros(len(inner[0])), None
         if balanced and len(mine):
             leaving = (n > removed) * removed
             leaving[mine] = 0.0
             average, none = self._average(mine, n, length[mine])
-            pulled = _times(far, inner**2 * values)
+            pulled = squares - strengths * _lengths(_times(shift, vectors.T)) if one else _times(far, inner**2 * values)
         weight = np.maximum(n - leaving, 0.5)
         weight[mine] = self.removal.rest[mine]
         stretch, h = _but(1.0, mine, self.removal.stretch), _but(0.0, mine, self.removal.h)
@@ -193,7 +201,7 @@ class Pencil:
         rows.take_out(squares, cross, length, pulled, np.stack([strengths, *average]), LEAST)
         np.log(length, out=length)
         np.log1p(squares, out=squares)
-        p, (kinds, place) = len(values), _kinds(rows.weight)
+        p, (kinds, place) = len(inner), _kinds(rows.weight)
         df = strengths + kinds[:, None] + 1.0
         terms = np.stack([_log_student_constant(kinds[:, None], df, p), 0.5 * (df + p)])
         rows.log_densities(squares, length, place, terms, np.stack([log_det, none]))
@@ -216,6 +224,11 @@ class Pencil:
 def _times(rows: Array, matrix: Array) -> Array:
     """Return rows (n, p) @ matrix (p, a); of one column without the BLAS, whose call would take longer."""
     return rows * matrix if len(matrix) == 1 else rows @ matrix
+
+
+def _lengths(rows: Array) -> Array:
+    """Return the squared lengths (n, 1) of rows."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows)[:, None])
 
 
 def _but(value: float, index: Codes, others: Array) -> Array:

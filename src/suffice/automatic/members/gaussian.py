@@ -109,6 +109,10 @@ class BlockMember(Member):
     def density(self) -> MultivariateT:
         """The predictive densities of new rows."""
 
+    def reads(self, columns: Codes) -> bool:
+        own = self.columns_read
+        return bool(np.isin(own.owners[own.used[self.version]], columns).any())
+
     def cells(self, reading: BinnedRows) -> Array:
         """Return the rows as the density reads them."""
         return reading.gaussian(self.version)
