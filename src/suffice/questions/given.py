@@ -59,7 +59,8 @@ def _of_new(fitted: Fitted) -> ByBlock | None:
         return None
     drawn = draw_given(fitted, LOOKED_AT, read_given(fitted, {}), None, None, np.random.RandomState(0)).rows
     blocks = zip(found, drawn, fitted.joint.density.blocks, strict=True)
-    return [own and (own if law.column_levels(len(own.low) - 1) else own.kept_in(rows)) for own, rows, law in blocks]
+    ended = [own and (own if law.column_levels(len(own.low) - 1) else own.kept_in(rows)) for own, rows, law in blocks]
+    return [own and own.as_usual(rows) for own, rows in zip(ended, drawn, strict=True)]
 
 
 class Drawn(NamedTuple):

@@ -23,6 +23,8 @@ MOST_BEYOND = 3.0  # new values of n + 1 that lie beyond the largest of n learne
 FOREIGN = 0.25  # share of draws beyond, from which on a density is not that of the column
 FEWEST = 10  # rows with a value, below which a column is taken for anything
 PILE, PILED_ROWS = 0.05, 5  # so large a share of a column's rows, and so many, are a pile
+USUAL = 0.5  # of the rows have the values whose step is the usual one
+NEAR = 1e-6  # of a step is rounding
 
 
 def recorded(fitted: Fitted) -> ByBlock | None:
@@ -60,7 +62,7 @@ def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> tuple
     present = ~np.isnan(cells)
     step, phase, decimals = np.nan, 0.0, -1
     if copies[present].sum() < FEWEST:
-        return step, phase, decimals, -np.inf, np.inf, False, False, -np.inf, np.inf, 1.0
+        return step, phase, decimals, -np.inf, np.inf, False, False, -np.inf, np.inf, 1.0, np.nan, 0.0, -1, 0.0, 0.0
     values, place = np.unique(cells[present], return_inverse=True)
     origin = float(np.rint(values[0])) if dated else 0.0  # seconds are told apart of dates that are not far from it
     lattice = find_lattice(values - origin)
@@ -71,11 +73,24 @@ def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> tuple
         step, phase, decimals = lattice
         phase += origin
         # the outermost values in whole steps that are within
-        near = 1e-6
-        low = phase + np.ceil((low - phase) / step - near) * step
-        high = phase + np.floor((high - phase) / step + near) * step
-    share = MOST_BEYOND / (copies[present].sum() + 1.0)
-    return step, phase, decimals, low, high, bool(piled[0]), bool(piled[-1]), values[0], values[-1], share
+        low = phase + np.ceil((low - phase) / step - NEAR) * step
+        high = phase + np.floor((high - phase) / step + NEAR) * step
+    ends = low, high, bool(piled[0]), bool(piled[-1]), values[0], values[-1]
+    beyond = MOST_BEYOND / (copies[present].sum() + 1.0)
+    return step, phase, decimals, *ends, beyond, *_usual_steps(values - origin, share, place, origin), 0.0
+
+
+def _usual_steps(values: Array, share: Array, place: Codes, origin: float) -> tuple[float, float, int, float]:
+    """Return step, phase and decimals of the commonest values that half of the rows have, and the share of the rows
+    in these steps: of ages some are in months, and most in years.
+    """
+    often = np.argsort(-share, kind="stable")
+    often = often[: int(np.searchsorted(np.cumsum(share[often]), USUAL)) + 1]
+    lattice = find_lattice(np.sort(values[often])) if (np.bincount(place)[often] > 1).all() else None
+    if lattice is None:
+        return np.nan, 0.0, -1, 0.0
+    inside = np.abs(_in_steps(values, *lattice) - values) <= NEAR * lattice.step
+    return lattice.step, lattice.phase + origin, lattice.decimals, float(share[inside].sum())
 
 
 def _range_of(values: Array, piled: NDArray[np.bool_]) -> tuple[float, float]:
@@ -121,6 +136,11 @@ class Recorded:
     least: Array  # value of the rows kept
     most: Array
     beyond_each: Array  # share of new values that may lie beyond either, as of values held out
+    usual_step: Array  # of most values, where others are finer
+    usual_phase: Array
+    usual_decimals: Codes
+    usual_share: Array  # of values in usual steps
+    lacking: Array  # share of draws that are moved to usual steps
 
     @property
     def says_something(self) -> bool:
@@ -137,6 +157,13 @@ class Recorded:
         high = np.where((above > self.beyond_each) & (above < FOREIGN), self.most, np.inf)
         return replace(self, low=np.maximum(self.low, low), high=np.minimum(self.high, high))
 
+    def as_usual(self, drawn: Array) -> Recorded:
+        """The same, with which share of numbers is moved to usual steps if these are rarer among the `drawn` (m, d)."""
+        cells = self.rounded(drawn)
+        already = (np.abs(self._usual(cells) - cells) <= NEAR * self.usual_step).mean(axis=0)
+        lacking = np.maximum(self.usual_share - already, 0.0) / np.where(already < 1.0, 1.0 - already, 1.0)
+        return replace(self, lacking=lacking)
+
     def column(self, j: int) -> Recorded:
         """Return the same of one column."""
         return Recorded(*(getattr(self, own.name)[j : j + 1] for own in fields(self)))
@@ -148,12 +175,17 @@ class Recorded:
 
     def rounded(self, cells: Array) -> Array:
         """Return numbers (n, d) in whole steps, wherever they lie."""
-        tens = np.where(self.decimals < 0, np.nan, 10.0 ** np.maximum(self.decimals, 0))
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers far out stay as they are
-            stepped = self.phase + np.rint((cells - self.phase) / self.step) * self.step
-            written = np.rint(stepped * tens) / tens  # 0.3, not 3 · 0.1
-        stepped = np.where(np.isfinite(written), written, stepped)
-        return np.where(np.isfinite(stepped), stepped, cells) + 0.0  # no −0
+        return _in_steps(cells, self.step, self.phase, self.decimals)
+
+    def _usual(self, cells: Array) -> Array:
+        return _in_steps(cells, self.usual_step, self.usual_phase, self.usual_decimals)
+
+    def some_usual(self, cells: Array, rng: np.random.RandomState) -> Array:
+        """Return draws (n, d) of which as many are moved to usual steps as lack there, by chance."""
+        if not self.lacking.any():
+            return cells
+        moved = rng.uniform(size=cells.shape) < self.lacking
+        return np.where(moved, np.clip(self._usual(cells), self.low, self.high), cells)
 
     def nearest(self, cells: Array) -> Array:
         """Return the recordable values nearest to numbers (n, d)."""
@@ -180,6 +212,16 @@ class Recorded:
         return np.asarray((cells < low) | (cells > high))
 
 
+def _in_steps(cells: Array, step: Any, phase: Any, decimals: Any) -> Array:
+    """Return numbers in whole steps (d,) from a phase, with so many decimals, wherever they lie."""
+    tens = np.where(np.less(decimals, 0), np.nan, 10.0 ** np.maximum(decimals, 0))
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers far out stay as they are
+        stepped = phase + np.rint((cells - phase) / step) * step
+        written = np.rint(stepped * tens) / tens  # 0.3, not 3 · 0.1
+    stepped = np.where(np.isfinite(written), written, stepped)
+    return np.where(np.isfinite(stepped), stepped, cells) + 0.0  # no −0
+
+
 ByBlock = Sequence[Recorded | None]  # None for a block of which nothing is known, or that is drawn as it is recorded
 
 
@@ -203,7 +245,7 @@ def draw_cells(
                 if not len(left):
                     break
                 cells[left] = _drawn_again(density, rows[b][left], cells[left], beyond, codes[left], rng)
-            drawn[b] = np.where(missing, own.nearest(cells), cells)
+            drawn[b] = np.where(missing, own.some_usual(own.nearest(cells), rng), cells)
     return drawn
 
 
