@@ -36,6 +36,12 @@ def test_legal_tables_fit_and_answer(tmp_path):
     assert outcomes["all answered"] > 100, "what is refused everywhere is not tried"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "number"), [(882202, 3), (882203, 13), (990001, 2), (990001, 4)])
+def test_tables_that_once_failed_are_answered(tmp_path, seed, number):
+    assert run("tables", seed=seed, first=number, count=1, keep=tmp_path / "found")[1] == []
+
+
 def test_a_verb_or_a_fit_that_fails_is_a_finding(tmp_path, monkeypatch):
     """The judge of tables is not blind either: not to warnings, nor to errors of ours in a fit."""
     for fault in (lambda *a: np.log(np.zeros(1)), lambda *a: 1 / 0):

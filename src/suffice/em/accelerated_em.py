@@ -137,8 +137,8 @@ def _beside_saddle(problem: Problem, reached: Climb) -> tuple[Codes, Point] | No
     Dempster, Laird & Rubin, doi:10.1111/j.2517-6161.1977.tb01600.x.
     """
     mean, covariance = reached.point.mean, reached.point.covariance
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    unit = np.sqrt(variance[:, :, None] * variance[:, None, :])
+    length = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))  # rounding leaves some below 0
+    unit = length[:, :, None] * length[:, None, :]
     flat = (np.abs(covariance) <= UNCORRELATED * unit) & (unit > 0) & ~reached.secured[:, None, None]
     if not flat.any():
         return None
@@ -282,11 +282,12 @@ def _combine(state: _State) -> Array:
 def _prolong(state: _State) -> Array:
     """Return w + 2α r + α² v, w the point before the last EM step r, v its change since, α = |r| / |v| at least 1.
 
+    A change that is rounding beside the step says nothing of where steps end.
     Varadhan & Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x.
     """
     r, v = state.turns[-1], state.bends[-1]
     long, curved = np.sqrt((r**2).sum(axis=1)), np.sqrt((v**2).sum(axis=1))
-    alpha = np.maximum(1.0, long / np.where(curved > 0, curved, np.inf))[:, None]
+    alpha = np.maximum(1.0, long / np.where(curved > ROUNDING * long, curved, np.inf))[:, None]
     return np.asarray(state.x - r + 2.0 * alpha * r + alpha**2 * v)
 
 
