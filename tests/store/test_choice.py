@@ -597,6 +597,18 @@ def test_columns_are_frozen_once(saved, monkeypatch):
     assert len(frozen) == 1
 
 
+def test_trees_without_folds_are_made_anew_and_the_same(tmp_path):
+    """The file holds the trees of all rows alone; what asks those of folds answers to the bit as before."""
+    X, y = grown()
+    model = GenerativeClassifier().fit(X, y)
+    model.save(tmp_path / "m.suffice")
+    trees = [name.split("_")[2] for name in parts_of(tmp_path / "m.suffice") if name.endswith("_threshold.npy")]
+    assert trees == ["0"]
+    found, expected = load(tmp_path / "m.suffice").importance(), model.importance()
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.standard_error, expected.standard_error)
+
+
 def test_folds_of_the_joint_model_are_not_judged_again(saved, monkeypatch):
     _, path, X, _ = saved
     monkeypatch.setattr(joint_choice, "_forest_of", None)

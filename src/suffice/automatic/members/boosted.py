@@ -12,7 +12,7 @@ Where they are more than a twentieth, trees of as many rounds are boosted on all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
@@ -157,7 +157,7 @@ class BoostedMember(DatedTrees):
         among = sample.every[1]
         place, count = _places(sample)
         unseen = tuple(None if own is None else own[among] for own in _unseen(sample.every[0], place, count))
-        folds = Folds(tuple(without), place[among], unseen, present, rare, of_rare, base)
+        folds = Folds(tuple(without), place[among], unseen, present, rare, of_rare, base, not sample.beside)
         return cls(known.columns.forest, known.columns, replace(grown, values=values, base=base), rounds, grown, folds)
 
     @classmethod
@@ -169,28 +169,29 @@ class BoostedMember(DatedTrees):
             raise ValueError("trees of a model without any")
         parts = grouped(kept, "")
         every = [read_trees(parts[str(number)], p, known.columns.dated_sizes) for number in range(len(parts))]
-        rounds = int(setting["rounds"])
-        if frozen.cells.rows < FEW_ROWS:
+        rounds, count = int(setting["rounds"]), _places(sample)[1]
+        if sample.beside:
+            own = cls._of(known, sample, every[0], every[1:] or every, rounds)
+            if len(own.folds.trees) != count:
+                raise ValueError("trees of other folds")
+            return Chosen(own, partial(own.folds.left_out, sample), own.folds.scores)
+        if len(every) > 1:
+            raise ValueError("trees of folds, which are made anew")
 
-            @cache
-            def folds() -> Folds:
-                rows = _Rows.of(sample, _present(sample, known.k), known.k)
-                folds = _folds_of_few(rows, rounds)[0]
-                without = [rows.grown(fold.boosting, rounds) for fold in folds]
-                return cls._of(known, sample, every[0], without, rounds).folds
+        @cache
+        def folds() -> Folds:
+            rows = _Rows.of(sample, _present(sample, known.k), known.k)
+            few = frozen.cells.rows < FEW_ROWS
+            grown = _folds_of_few(rows, rounds)[0] if few else _folds_anew(rows, range(FOLDS), SETTINGS, rounds)
+            return cls._of(known, sample, every[0], [rows.grown(own.boosting, rounds) for own in grown], rounds).folds
 
-            own = cls._of(known, sample, every[0], (), rounds)
-            return Chosen(own, lambda: folds().left_out(sample), lambda rows, hidden: folds().scores(rows, hidden))
-        own = cls._of(known, sample, every[0], every[1:] or every, rounds)
-        if len(own.folds.trees) != _places(sample)[1]:
-            raise ValueError("trees of other folds")
-        return Chosen(own, partial(own.folds.left_out, sample), own.folds.scores)
+        own = cls._of(known, sample, every[0], (), rounds)
+        return Chosen(own, lambda: folds().left_out(sample), lambda rows, hidden: folds().scores(rows, hidden))
 
     def kept(self) -> Fields:
-        """Return the trees: of all rows first, then without each fold, but of few rows, which make these anew."""
+        """Return the trees of all rows; then those of folds, but where rows make these anew."""
         sizes, found = self.asked.dated_sizes, Fields()
-        apart = self.frozen.cells.rows >= FEW_ROWS and self.folds.trees != (self.grown,)
-        without = self.folds.trees if apart else ()
+        without = () if self.folds.anew or self.folds.trees == (self.grown,) else self.folds.trees
         for number, own in enumerate((self.grown, *without)):
             written = written_trees(own, sizes, cover=not number)
             found |= {f"{number}_{name}": values for name, values in written.items()}
@@ -267,6 +268,13 @@ def _folds_of_few(rows: _Rows, rounds: int | None = None) -> tuple[list[_Growing
         folds = list(parallel_map(partial(_Growing.done, rounds=done), folds))
         best = int(np.argmin(np.sum([fold.losses for fold in folds], axis=0))) + 1
     return folds, best
+
+
+def _folds_anew(
+    rows: _Rows, left_out: Iterable[int | None], settings: Sequence[TreeSettings], rounds: int
+) -> list[_Growing]:
+    """Return trees of so many rounds without each fold, or of all rows."""
+    return list(parallel_map(lambda fold: _Growing(rows, fold, settings).done(rounds), list(left_out)))
 
 
 def _present(sample: Sample, k: int) -> Codes:
@@ -405,9 +413,7 @@ def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeSco
             whole = rows.grown(_Growing(rows, None, first.settings).done(best).boosting, best)
         return whole, [without], best
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(fold.losses)) + 1)))
-    *others, every = parallel_map(
-        lambda left: _Growing(rows, left, first.settings).done(rounds), [*range(1, FOLDS), None]
-    )
+    *others, every = _folds_anew(rows, [*range(1, FOLDS), None], first.settings, rounds)
     folds = [fold, *others]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
@@ -418,7 +424,8 @@ def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeSco
 class Folds:
     """Trees grown without each fold, for the classes that are `present` often enough; `place` (n,) is the fold of rows.
 
-    All other classes, the `rare`, have scores `of_rare`; `base` (k,) is less the log share of each class.
+    Other classes, the `rare`, have scores `of_rare`; `base` (k,) is less the log share of each class. Where all rows
+    judge they are made `anew` from these when a file is read.
     """
 
     trees: tuple[TreeScores, ...]
@@ -428,6 +435,7 @@ class Folds:
     rare: Codes
     of_rare: Array
     base: Array
+    anew: bool
 
     def left_out(self, sample: Sample) -> Array:
         """Return scores (n, k) of the rows, each by the trees that were grown without its fold."""
