@@ -12,7 +12,7 @@ Where they are more than a twentieth, trees of as many rounds are boosted on all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
@@ -169,23 +169,19 @@ class BoostedMember(DatedTrees):
             raise ValueError("trees of a model without any")
         parts = grouped(kept, "")
         every = [read_trees(parts[str(number)], p, known.columns.dated_sizes) for number in range(len(parts))]
-        rounds, count = int(setting["rounds"]), _places(sample)[1]
-        if sample.beside:
-            own = cls._of(known, sample, every[0], every[1:] or every, rounds)
-            if len(own.folds.trees) != count:
-                raise ValueError("trees of other folds")
-            return Chosen(own, partial(own.folds.left_out, sample), own.folds.scores)
-        if len(every) > 1:
-            raise ValueError("trees of folds, which are made anew")
+        rounds, apart = int(setting["rounds"]), every[1:] or every
+        if len(apart) != (_places(sample)[1] if sample.beside else 1):
+            raise ValueError("trees of other folds")
+        own = cls._of(known, sample, every[0], apart if sample.beside else (), rounds)
 
         @cache
         def folds() -> Folds:
-            rows = _Rows.of(sample, _present(sample, known.k), known.k)
-            few = frozen.cells.rows < FEW_ROWS
-            grown = _folds_of_few(rows, rounds)[0] if few else _folds_anew(rows, range(FOLDS), SETTINGS, rounds)
-            return cls._of(known, sample, every[0], [rows.grown(own.boosting, rounds) for own in grown], rounds).folds
+            if sample.beside:
+                return own.folds
+            rows, few = _Rows.of(sample, _present(sample, known.k), known.k), frozen.cells.rows < FEW_ROWS
+            grown = _folds_of_few(rows, rounds)[0] if few else _without_each(rows, [*range(FOLDS)], SETTINGS, rounds)
+            return cls._of(known, sample, every[0], [rows.grown(fold.boosting, rounds) for fold in grown], rounds).folds
 
-        own = cls._of(known, sample, every[0], (), rounds)
         return Chosen(own, lambda: folds().left_out(sample), lambda rows, hidden: folds().scores(rows, hidden))
 
     def kept(self) -> Fields:
@@ -270,11 +266,9 @@ def _folds_of_few(rows: _Rows, rounds: int | None = None) -> tuple[list[_Growing
     return folds, best
 
 
-def _folds_anew(
-    rows: _Rows, left_out: Iterable[int | None], settings: Sequence[TreeSettings], rounds: int
-) -> list[_Growing]:
+def _without_each(rows: _Rows, folds: list[int | None], of: Sequence[TreeSettings], rounds: int) -> list[_Growing]:
     """Return trees of so many rounds without each fold, or of all rows."""
-    return list(parallel_map(lambda fold: _Growing(rows, fold, settings).done(rounds), list(left_out)))
+    return list(parallel_map(lambda fold: _Growing(rows, fold, of).done(rounds), folds))
 
 
 def _present(sample: Sample, k: int) -> Codes:
@@ -413,7 +407,7 @@ def _boosted(first: _First, judge: HoldoutScorer, asked: float) -> tuple[TreeSco
             whole = rows.grown(_Growing(rows, None, first.settings).done(best).boosting, best)
         return whole, [without], best
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(fold.losses)) + 1)))
-    *others, every = _folds_anew(rows, [*range(1, FOLDS), None], first.settings, rounds)
+    *others, every = _without_each(rows, [*range(1, FOLDS), None], first.settings, rounds)
     folds = [fold, *others]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
