@@ -31,7 +31,7 @@ def estimator(name: str) -> Generator:
         model = getattr(suffice, name)().fit(table.drop(columns=LABEL), table[LABEL].astype(str).to_numpy())
 
         def draw(n: int) -> pd.DataFrame:
-            X, y = model.sample(n, random_state=SEED)
+            X, y = model.sample(n, random_state=SEED, missing=bool(table.isna().any(axis=None)))
             found = pd.DataFrame(X, columns=table.columns.drop(LABEL)).assign(**{LABEL: y})
             # whole numbers are drawn as integers, and compared as the numbers they are
             return found.astype({name: "float64" for name in table if table[name].dtype == "float64"})
