@@ -33,7 +33,7 @@ from .train import judging
 from .weighing import FewKnown, JudgedMember
 
 MOST = 1e100  # of a weight, a loss or a temperature: their products with scores stay numbers
-RULES = 4  # of choosing; other rules, or the same with other outcomes, have another number
+RULES = 5  # of choosing; other rules, or the same with other outcomes, have another number
 TRIED = 8  # rows whose answers are compared
 SAME = 1e-6  # of a probability
 MEMBER, LEFT_OUT, TRIAL = "member", "left_out", "trial"
