@@ -9,6 +9,7 @@
 #define GRADIENTS 0x1p50 /* in which the weights of all rows are counted, to sum whole numbers exactly */
 #define HESSIANS 0x1p44
 #define BEYOND INT16_MAX /* a threshold above all cells: what is missing is told from what is there */
+#define FEW 2            /* rows for each cell of a column, up to which the sums of a node's children are not kept */
 #define ROUNDING 1e-9    /* what a split must add to what its node is worth, relative */
 
 typedef struct {
@@ -29,9 +30,11 @@ typedef struct {
 } split;
 
 /* A tree that grows on `d` of the columns (·, n) of cells, those of column j below starts[j + 1] - starts[j] - 1. `rows`
-   (n) are those that count, whose sums are `held`, then those that are sent along, node by node. `table` has room for
-   the sums by column and cell of `slots` nodes, `width` each; of each node are known its sums, what its best split adds,
-   and its slot. Unless `seed` is 0, each node draws one threshold of a column. */
+   (n) are those that count, whose sums are `held`, then those that are sent along, node by node. Of nodes of more than
+   `few` rows `table` has the sums by column and cell, `width` each; of others those of some columns at a time, behind
+   the tables, of which there are `slots`. `filled` and `cell` have room for the sums of a column that are of any row.
+   Of each node are known its sums, what its best split adds, and its slot. Unless `seed` is 0, each node draws one
+   threshold of a column. */
 typedef struct {
     const int16_t *cells;
     int64_t n, d;
@@ -39,11 +42,12 @@ typedef struct {
     const int64_t *starts;
     int64_t width;
     const sums *held;
-    int64_t least_rows, least_hessian, slots;
+    int64_t least_rows, least_hessian, slots, few;
     double l2;
     uint64_t seed;
     int32_t *rows, *room;
-    sums *ordered, *table;
+    sums *ordered, *table, *filled;
+    int32_t *cell;
     node *nodes;
     sums *whole;
     double *gain;
@@ -70,48 +74,45 @@ static inline void consider(split *best, sums left, sums right, int32_t column, 
     }
 }
 
-/* Every threshold of a column without missing cells. Most fall short of the best so far, and are told by products. */
-static void find_complete(split *best, const sums *own, int64_t width, sums whole, int32_t column) {
+/* Every threshold of a column without missing cells, whose `size` sums that are of any row belong to cells in order.
+   Most fall short of the best so far, and are told by products. */
+static void find_complete(split *best, const sums *own, const int32_t *cell, int64_t size, sums whole, int32_t column) {
     double l2 = best->l2, all_gradient = (double)whole.gradient;
     double all_hessian = (double)(whole.hessian >> ROWS) + 2.0 * l2;
-    int64_t before = 0, rows = count(whole);
+    int64_t rows = count(whole);
     sums left = {0, 0};
-    for (int64_t b = 1; b < width; b++) {
-        if (count(left) >= best->rows) {
-            if (rows - count(left) < best->rows) break;
-            double g = (double)left.gradient, h = (double)(left.hessian >> ROWS) + l2;
-            double other = all_gradient - g, rest = all_hessian - h;
-            if (g * g * rest + other * other * h >= best->gain * (1.0 - ROUNDING) * (h * rest) && own[b].hessian) {
-                int32_t away = 2 * count(left) <= rows;
-                consider(best, left, minus(whole, left), column, (int32_t)((before + b - 2) >> 1), away);
-            }
+    for (int64_t b = 1; b < size; b++) {
+        left = plus(left, own[b - 1]);
+        if (count(left) < best->rows) continue;
+        if (rows - count(left) < best->rows) break;
+        double g = (double)left.gradient, h = (double)(left.hessian >> ROWS) + l2;
+        double other = all_gradient - g, rest = all_hessian - h;
+        if (g * g * rest + other * other * h >= best->gain * (1.0 - ROUNDING) * (h * rest)) {
+            int32_t away = 2 * count(left) <= rows;
+            consider(best, left, minus(whole, left), column, (cell[b - 1] + cell[b]) >> 1, away);
         }
-        left = plus(left, own[b]);
-        before = own[b].hessian ? b : before;
     }
 }
 
-/* Every threshold of a column, missing cells right and left; the sums of these come first. */
-static void find_missing(split *best, const sums *own, int64_t width, sums whole, int32_t column) {
-    sums missing = own[0], left = {0, 0}, all = minus(whole, missing);
-    int64_t before = 0;
-    for (int64_t b = 1; b < width; b++) {
-        if (!own[b].hessian) continue;
-        if (before) {
-            int32_t threshold = (int32_t)((before + b - 2) >> 1);
+/* Every threshold of a column, missing cells right and left. */
+static void find_missing(split *best, const sums *own, const int32_t *cell, int64_t size, sums missing, sums whole,
+                         int32_t column) {
+    sums left = {0, 0}, all = minus(whole, missing);
+    for (int64_t b = 0; b < size; b++) {
+        if (b) {
+            int32_t threshold = (cell[b - 1] + cell[b]) >> 1;
             consider(best, left, minus(whole, left), column, threshold, 1);
             consider(best, plus(left, missing), minus(all, left), column, threshold, 0);
         }
         left = plus(left, own[b]);
-        before = b;
     }
     consider(best, left, missing, column, BEYOND, 1);
 }
 
-/* One threshold of a column, drawn evenly between the lowest and the highest cell; missing cells as above. */
-static void find_drawn(const growing *tree, split *best, const sums *table, sums whole, int32_t column, uint64_t draw) {
-    const sums *own = table + tree->starts[column];
-    int64_t low = 1, high = tree->starts[column + 1] - tree->starts[column] - 1;
+/* One threshold of a column of so many cells, drawn evenly between the lowest and the highest that a row has; missing
+   cells, whose sums come first, as above. */
+static void find_drawn(split *best, const sums *own, int64_t width, sums whole, int32_t column, uint64_t draw) {
+    int64_t low = 1, high = width - 1;
     while (low < high && !own[low].hessian) low++;
     while (low < high && !own[high].hessian) high--;
     sums missing = own[0], left = {0, 0};
@@ -126,58 +127,98 @@ static void find_drawn(const growing *tree, split *best, const sums *table, sums
     if (missing.hessian) consider(best, minus(whole, missing), missing, column, BEYOND, 1);
 }
 
-/* table = the sums of a node's rows by column and cell. */
-static void fill(const growing *tree, const node *own, sums *table) {
+static inline int has_table(const growing *tree, int32_t v) {
+    return tree->slots && count(tree->whole[v]) > tree->few;
+}
+
+static inline int64_t cells_of(const growing *tree, int64_t j) {
+    return tree->starts[tree->columns[j] + 1] - tree->starts[tree->columns[j]];
+}
+
+/* table = the sums of a node's rows by cell, of at most ABREAST columns from the j-th on, those of missing cells first.
+   `ordered` has the rows' own. Return where they end. */
+static sums *fill(const growing *tree, const node *own, int64_t j, sums *table) {
     const int32_t *rows = tree->rows + own->begin;
-    int64_t n = tree->n, d = tree->d, size = own->end - own->begin, j = 0;
-    for (int64_t b = 0; b < tree->width; b++) table[b] = (sums){0, 0};
-    for (int64_t i = 0; i < size; i++) tree->ordered[i] = tree->held[rows[i]];
-    for (; j + ABREAST <= d; j += ABREAST) {
-        sums *into[ABREAST];
-        const int16_t *cells[ABREAST];
-        for (int c = 0; c < ABREAST; c++) {
-            into[c] = table + tree->starts[tree->columns[j + c]] + 1;
-            cells[c] = tree->cells + tree->columns[j + c] * n;
-        }
-        for (int64_t i = 0; i < size; i++) {
-            sums row = tree->ordered[i];
-            int64_t at_row = rows[i];
-            for (int c = 0; c < ABREAST; c++) {
-                sums *at = into[c] + cells[c][at_row];
-                *at = plus(*at, row);
-            }
-        }
+    int64_t size = own->end - own->begin, last = least(j + ABREAST, tree->d);
+    sums *into[ABREAST], *end = table;
+    const int16_t *cells[ABREAST];
+    for (int64_t c = 0; j + c < last; c++) {
+        into[c] = end + 1;
+        cells[c] = tree->cells + tree->columns[j + c] * tree->n;
+        end += cells_of(tree, j + c);
     }
-    for (; j < d; j++) {
-        sums *into = table + tree->starts[tree->columns[j]] + 1;
-        const int16_t *cells = tree->cells + tree->columns[j] * n;
-        for (int64_t i = 0; i < size; i++) {
-            sums *at = into + cells[rows[i]];
-            *at = plus(*at, tree->ordered[i]);
+    for (sums *at = table; at < end; at++) *at = (sums){0, 0};
+    if (last - j == ABREAST)
+        for (int64_t i = 0; i < size; i++)
+            for (int c = 0; c < ABREAST; c++) {
+                sums *at = into[c] + cells[c][rows[i]];
+                *at = plus(*at, tree->ordered[i]);
+            }
+    else
+        for (int64_t c = 0; j + c < last; c++)
+            for (int64_t i = 0; i < size; i++) {
+                sums *at = into[c] + cells[c][rows[i]];
+                *at = plus(*at, tree->ordered[i]);
+            }
+    return end;
+}
+
+static void put_in_order(const growing *tree, const node *own) {
+    for (int32_t i = own->begin; i < own->end; i++) tree->ordered[i - own->begin] = tree->held[tree->rows[i]];
+}
+
+/* Look for a better split of node v by columns from the j-th up to the last, whose sums are in a table. */
+static void look(const growing *tree, int32_t v, split *best, int64_t j, int64_t last, const sums *table) {
+    sums whole = tree->whole[v], *filled = tree->filled;
+    uint64_t draw = mixed(tree->seed + GOLDEN * (uint64_t)v);
+    int32_t *cell = tree->cell;
+    for (; j < last; j++) {
+        int64_t width = cells_of(tree, j), size = 0;
+        int32_t column = tree->columns[j];
+        for (int32_t b = 1; b < width && !tree->seed; b++) {
+            filled[size] = table[b];
+            cell[size] = b - 1;
+            size += table[b].hessian != 0;
         }
+        if (tree->seed)
+            find_drawn(best, table, width, whole, column, draw);
+        else if (table[0].hessian)
+            find_missing(best, filled, cell, size, table[0], whole, column);
+        else
+            find_complete(best, filled, cell, size, whole, column);
+        table += width;
     }
 }
 
-/* Find the best split of node v, given the sums of its rows by column and cell, and what it adds; -1 for none. */
+/* Find the best split of node v, by a table of its sums or, without one, of some columns at a time, and what it adds;
+   -1 for none. */
 static void judge(const growing *tree, int32_t v, const sums *table) {
     sums whole = tree->whole[v];
     node *own = tree->nodes + v;
     double alone = worth(whole, tree->l2);
     split best = {alone * (1.0 + ROUNDING), tree->l2, tree->least_rows, tree->least_hessian, -1, 0, 0};
     if (count(whole) >= 2 * best.rows && whole.hessian >> ROWS >= 2 * best.hessian) {
-        uint64_t draw = mixed(tree->seed + GOLDEN * (uint64_t)v);
-        for (int64_t i = 0; i < tree->d && tree->seed; i++) find_drawn(tree, &best, table, whole, tree->columns[i], draw);
-        for (int64_t i = 0; i < tree->d && !tree->seed; i++) {
-            int32_t j = tree->columns[i];
-            const sums *cells = table + tree->starts[j];
-            int64_t width = tree->starts[j + 1] - tree->starts[j];
-            (cells->hessian ? find_missing : find_complete)(&best, cells, width, whole, j);
+        if (table)
+            look(tree, v, &best, 0, tree->d, table);
+        else {
+            sums *some = tree->table + tree->slots * tree->width;
+            put_in_order(tree, own);
+            for (int64_t j = 0; j < tree->d; j += ABREAST) {
+                fill(tree, own, j, some);
+                look(tree, v, &best, j, least(j + ABREAST, tree->d), some);
+            }
         }
     }
     own->column = best.column;
     own->threshold = best.threshold;
     own->away = best.away;
     tree->gain[v] = best.column < 0 ? -1.0 : best.gain - alone;
+}
+
+/* Fill a table of all columns with the sums of a node. */
+static void fill_all(const growing *tree, const node *own, sums *table) {
+    put_in_order(tree, own);
+    for (int64_t j = 0; j < tree->d; j += ABREAST) table = fill(tree, own, j, table);
 }
 
 /* Put rows that go left before the others, each in their order, and return how many they are. */
@@ -212,24 +253,22 @@ static void divide(const growing *tree, int32_t v, int32_t u) {
     tree->gain[v] = tree->gain[u] = tree->gain[u + 1] = -1.0;
 }
 
-/* Judge the children u and u + 1 of node v: that of fewer rows is summed up in slot `free`, the other by difference. */
+/* Judge the children u and u + 1 of node v: where it has a table, that of fewer rows is summed up in slot `free`, and the
+   other by difference. */
 static void judge_children(const growing *tree, int32_t v, int32_t u, int64_t free) {
-    int32_t few = count(tree->whole[u + 1]) < count(tree->whole[u]) ? u + 1 : u, many = u + u + 1 - few;
-    int64_t width = tree->width;
-    sums *less = tree->table, *rest = tree->table;
-    if (tree->slots > 1) {
-        less += free * width;
-        rest += tree->slot[v] * width;
-        tree->slot[few] = (int32_t)free;
-        tree->slot[many] = tree->slot[v];
+    int32_t less = count(tree->whole[u + 1]) < count(tree->whole[u]) ? u + 1 : u, more = u + u + 1 - less;
+    if (!has_table(tree, v)) {
+        judge(tree, less, NULL);
+        judge(tree, more, NULL);
+        return;
     }
-    fill(tree, tree->nodes + few, less);
-    judge(tree, few, less);
-    if (tree->slots > 1)
-        for (int64_t b = 0; b < width; b++) rest[b] = minus(rest[b], less[b]);
-    else
-        fill(tree, tree->nodes + many, rest);
-    judge(tree, many, rest);
+    sums *own = tree->table + free * tree->width, *rest = tree->table + tree->slot[v] * tree->width;
+    tree->slot[less] = (int32_t)free;
+    tree->slot[more] = tree->slot[v];
+    fill_all(tree, tree->nodes + less, own);
+    judge(tree, less, own);
+    for (int64_t b = 0; b < tree->width; b++) rest[b] = minus(rest[b], own[b]);
+    judge(tree, more, rest);
 }
 
 /* Grow a tree of at most `most` leaves on the first `inside` of the rows; how many nodes it has. `ends` (n) becomes the
@@ -241,8 +280,8 @@ static int32_t grow(const growing *tree, int64_t inside, int64_t most, int32_t *
     tree->whole[0] = (sums){0, 0};
     for (int64_t i = 0; i < inside; i++) tree->whole[0] = plus(tree->whole[0], tree->held[tree->rows[i]]);
     tree->slot[0] = 0;
-    fill(tree, nodes, tree->table);
-    judge(tree, 0, tree->table);
+    if (has_table(tree, 0)) fill_all(tree, nodes, tree->table);
+    judge(tree, 0, has_table(tree, 0) ? tree->table : NULL);
     for (int64_t leaves = 1; leaves < most; leaves++, next += 2) {
         int32_t v = 0;
         for (int32_t u = 1; u < next; u++)
@@ -284,15 +323,16 @@ static void derivatives(const double *p, const int64_t *codes, const double *hea
 /* Boost so many `rounds` of a tree for each of k scores (k, n), that of two classes or those of k. The first `inside` of
    the rows have class numbers `codes` and weights `heavy`; of these `some` (rounds, inside) count in each round, unless
    none are given, which asks d `columns` (rounds, d) and draws thresholds by `seeds` (rounds). Trees have at most `most`
-   leaves, to whose hessian `l2` is added. `slots` are as many as leaves, or one, of so many sums as the `width` of all
-   columns; of `gain` and `slot` there is room for twice as many, of `nodes`, `whole` and `values` for as many in each
+   leaves, to whose hessian `l2` is added. `table` has room for one more than `slots` times the cells of all columns,
+   `slots` as many as leaves, or 0; `filled` and `cell` for the cells of all columns; of `gain` and `slot` there is room for twice as many, of `nodes`, `whole` and `values` for as many in each
    tree. What nodes add to a score becomes `values`, `made` how many each tree has, and `along` (rounds, k, n - inside)
    what the rows that are sent along score after each round. */
 PUBLIC void suffice_boost(const int16_t *cells, int64_t n, int64_t d, const int32_t *columns, const int64_t *starts,
-                          int64_t width, const int64_t *codes, const double *heavy, int64_t inside, int64_t k,
+                          const int64_t *codes, const double *heavy, int64_t inside, int64_t k,
                           double *scores, double rate, int64_t rounds, const uint8_t *some, const int64_t *seeds,
                           int64_t most, int64_t least_rows, int64_t least_hessian, int64_t l2, int64_t slots,
                           double *share, sums *held, int32_t *rows, int32_t *room, sums *ordered, sums *table,
+                          sums *filled, int32_t *cell,
                           double *gain, int32_t *slot, int32_t *ends, node *nodes, sums *whole, double *values,
                           int64_t *made, double *along) {
     int64_t others = n - inside;
@@ -305,8 +345,11 @@ PUBLIC void suffice_boost(const int16_t *cells, int64_t n, int64_t d, const int3
             counted = 0;
             for (int32_t i = 0; i < n; i++) rows[i < inside && (!some || some[i]) ? counted++ : next++] = i;
             derivatives(share + c * inside, codes, heavy, inside, k == 1 ? 1 : c, held);
-            growing tree = {cells, n,     d,    columns, starts, width, held,  least_rows, least_hessian, slots,
-                            (double)l2, (uint64_t)seeds[round], rows, room, ordered, table, nodes, whole, gain, slot};
+            int64_t width = 0;
+            for (int64_t j = 0; j < d; j++) width += starts[columns[j] + 1] - starts[columns[j]];
+            growing tree = {cells, n, d, columns, starts, width, held, least_rows, least_hessian, slots, FEW * width / d,
+                            (double)l2, (uint64_t)seeds[round], rows, room, ordered, table, filled, cell, nodes, whole,
+                            gain, slot};
             int32_t size = grow(&tree, counted, most, ends);
             for (int32_t v = 0; v < size; v++) {
                 double h = (double)((whole[v].hessian >> ROWS) + l2) / HESSIANS;

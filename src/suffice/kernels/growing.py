@@ -9,7 +9,7 @@ from .library import address, library
 
 MOST_WEIGHT = 2**27  # that whole numbers may add up to, so that sums of their products are exact
 ROWS = 20  # bits that count the rows of a node, below those of its hessian
-TABLES = 1 << 26  # bytes of the sums by column and cell that are kept of all leaves: beyond, those of one
+TABLES = 1 << 26  # bytes of the sums by column and cell that are kept of all leaves: beyond, those of none
 NODE = 8  # numbers of a node as the kernel has it
 
 
@@ -111,9 +111,10 @@ class Grower:
         self._cells, self._starts = np.ascontiguousarray(cells), np.ascontiguousarray(starts, dtype=np.int64)
         self._codes, self._heavy = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(heavy, np.float64)
         self._limits, width = (most, rows, hessian, l2), int(starts[-1])
-        self._slots = most if 16 * most * width <= TABLES else 1
+        self._slots = most if 16 * most * width <= TABLES else 0
         self._room: list[NDArray[Any]] = [np.empty((inside, 2), np.int64), np.empty(n, np.int32), np.empty(n, np.int32)]
-        self._room += [np.empty((inside, 2), np.int64), np.empty((self._slots * width, 2), np.int64)]
+        self._room += [np.empty((inside, 2), np.int64), np.empty(((self._slots + 1) * width, 2), np.int64)]
+        self._room += [np.empty((width, 2), np.int64), np.empty(width, np.int32)]
         self._room += [np.empty(2 * most), np.empty(2 * most, np.int32), np.empty(n, np.int32)]
 
     def grow(self, scores: Array, rate: float, drawn: Drawn) -> tuple[GradientTrees, Array]:
@@ -140,14 +141,7 @@ class Grower:
         trees = rounds * k
         nodes, whole = np.empty((2 * most * trees, NODE), np.int32), np.empty((2 * most * trees, 2), np.int64)
         value, sizes, along = np.empty(2 * most * trees), np.zeros(trees, np.int64), np.empty((rounds, k, n - inside))
-        given = (
-            address(self._cells),
-            n,
-            columns.shape[1],
-            address(columns),
-            address(self._starts),
-            int(self._starts[-1]),
-        )
+        given = address(self._cells), n, columns.shape[1], address(columns), address(self._starts)
         rows = address(self._codes), address(self._heavy), inside, k, address(scores), rate, rounds
         draws = None if some is None else address(some), address(seeds)
         room = np.empty((k, inside)), *self._room, nodes, whole, value, sizes, along

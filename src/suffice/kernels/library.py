@@ -30,7 +30,7 @@ FUNCTIONS = {
     "suffice_shapley": "pnnppppnnpnpp",
     "suffice_student": "ppnnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
-    "suffice_boost": "pnnppnppnnpfnppnnnnnpppppppppppppp",
+    "suffice_boost": "pnnppppnnpfnppnnnnnpppppppppppppppp",
 }
 KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_double}
 
