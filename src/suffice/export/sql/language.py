@@ -40,6 +40,7 @@ class Language:
         self.fenced = dialect in FENCED
         self.minds_case = dialect in MINDS_CASE
         self.has_arrays = dialect in ARRAYS
+        self._casts: dict[str, str] = {}
 
     def write(self, expression: exp.Expression) -> str:
         """Return an expression as text."""
@@ -77,7 +78,7 @@ class Language:
 
     def double(self, text: str) -> str:
         """Return a number cast to double precision."""
-        return self.write(exp.cast(raw(text), "double"))
+        return self._cast(text, "double")
 
     def double_or_null(self, text: str) -> str:
         """Return a value of any type cast to double precision, NULL where that cannot be."""
@@ -85,11 +86,11 @@ class Language:
 
     def whole(self, text: str) -> str:
         """Return a truth value or number cast to an integer."""
-        return self.write(exp.cast(raw(text), "int"))
+        return self._cast(text, "int")
 
     def characters(self, text: str) -> str:
         """Return a value cast to text."""
-        return self.write(exp.cast(raw(text), "text"))
+        return self._cast(text, "text")
 
     def trimmed(self, text: str) -> str:
         """Return text without the spaces around it."""
@@ -103,9 +104,13 @@ class Language:
     def entry(self, values: Array | Codes, index: str) -> str:
         """Return the entry of a constant array (n,) at an index that counts from 1."""
         first, last = ARRAYS[self.dialect]
-        text = exp.Literal.string(first + ",".join(map(repr, values.tolist())) + last)
-        kind = "double[]" if values.dtype.kind == "f" else "int[]"
-        return f"({self.write(exp.cast(text, kind))})[{index}]"
+        text = f"'{first}{','.join(map(repr, values.tolist()))}{last}'"
+        return f"({self._cast(text, 'double[]' if values.dtype.kind == 'f' else 'int[]')})[{index}]"
+
+    def _cast(self, text: str, kind: str) -> str:
+        if kind not in self._casts:  # trees have some ten thousand, and a type is parsed for each expression
+            self._casts[kind] = self.write(exp.cast(raw("\0"), kind))
+        return self._casts[kind].replace("\0", text)
 
     def ln(self, text: str) -> str:
         """Return the natural logarithm."""
