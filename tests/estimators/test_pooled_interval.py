@@ -59,10 +59,10 @@ def test_they_hold_the_true_probability_and_narrow():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("truth", [ring, mixed, four])
+@pytest.mark.parametrize("truth", [mixed, four])
 def test_they_do_over_a_grid(truth):
     wide = []
-    for n, draws in ((50, 8), (300, 5), (3000, 2)):
+    for n, draws in ((50, 8), (300, 4), (3000, 1)):
         share, width = covered(truth, n, range(100, 100 + draws))
         assert share.mean() > LEVEL - 0.02 - 2.0 * 0.06 / draws**0.5, (n, share)  # .06 from draw to draw
         wide.append(width)
