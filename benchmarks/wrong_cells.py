@@ -1,9 +1,9 @@
-"""Find cells that were spoiled on public tables: suffice beside a robust z, quantiles of LightGBM and isolation forests.
+"""Find spoiled cells on public tables: suffice beside a robust z, quantiles of LightGBM and isolation forests.
 
-Of ten tables (at most 1,000 rows of each, drawn by a seed) a share of the cells is spoiled: a decimal point moved, a sign
-lost, inches for centimetres, thousands, two digits or two columns that changed places, the cell of another row, another
-category. Every case goes to a file as soon as it is known, one JSON object a line, so that a run that was stopped goes
-on; the section in benchmarks/RESULTS.md is made from that file.
+Of ten tables (at most 1,000 rows of each, drawn by a seed) a share of the cells is spoiled: a decimal point moved, a
+sign lost, inches for centimetres, thousands, two digits or two columns that changed places, the cell of another row,
+another category. Every case goes to a file as soon as it is known, one JSON object a line, so that a run that was
+stopped goes on; the section in benchmarks/RESULTS.md is made from that file.
 
 The peers know the classes, too. The robust z is |x − median| / median |x − median| of a column, of a category one less
 its share. LightGBM (its defaults) learns quartiles of a number from the other columns and the class, a category's
@@ -200,8 +200,8 @@ def report() -> str:
     lines.append(f"| mean | | | {mean} | {named} | {false / max(named, 1):.2f} |")
     best = int((wide["suffice"] >= wide[peers].max(axis=1)).sum())
     seconds = cases.pivot_table(index="method", values="seconds")["seconds"]
-    told = ", ".join(f"{method} {seconds[method]:.1f}" for method in METHODS)
-    lines += ["", f"suffice has the highest average precision in {best} of {len(wide)} cases. Seconds in the mean: {told}."]
+    took = ", ".join(f"{method} {seconds[method]:.1f}" for method in METHODS)
+    lines += ["", f"suffice has the highest average precision in {best} of {len(wide)} cases. Mean seconds: {took}."]
     return "\n".join(lines)
 
 
