@@ -263,24 +263,29 @@ class ForestDensity(Density):
 
     def _expected(self, j: int, leaf: Codes, row: Codes, weight: Array, n: int) -> Array:
         """Return the mean, or the number of the most probable level (n,), of pairs of rows and leaves by `weight`."""
-        used, place = np.unique(leaf, return_inverse=True)
-        shares = self._cell_shares(j, used)
         numbers = len(self.columns.numbers)
         if j < numbers:
-            mean = shares @ self.columns.numbers[j].mean
-            return np.bincount(row, weights=(weight * mean[place]).sum(axis=1), minlength=n).astype(np.float64)
+            found = np.zeros(n)
+            for c in range(self.k):  # of rows whose class is known one alone has weight
+                own = np.flatnonzero(weight[:, c])
+                used, place = np.unique(leaf[own], return_inverse=True)
+                mean = self._cell_shares(j, used, [c])[:, 0] @ self.columns.numbers[j].mean
+                found += np.bincount(row[own], weights=weight[own, c] * mean[place], minlength=n)
+            return found
+        used, place = np.unique(leaf, return_inverse=True)
+        shares = self._cell_shares(j, used)
         total = np.zeros((n, shares.shape[2]))
         np.add.at(total, row, np.einsum("qk,qkc->qc", weight, shares[place]))
         total[:, -1] = -1.0  # never seen
         return self.columns.decoded(np.argmax(total, axis=1), j - numbers)
 
-    def _cell_shares(self, j: int, leaves: Codes) -> Array:
-        """Return the share of each cell of a column within some leaves (q, k, cells)."""
-        numbers = len(self.columns.numbers)
+    def _cell_shares(self, j: int, leaves: Codes, classes: Sequence[int] | None = None) -> Array:
+        """Return the share of each cell of a column within some leaves (q, k, cells), of some or all classes."""
+        numbers, some = len(self.columns.numbers), range(self.k) if classes is None else classes
         if j >= numbers:
-            return self.tables.levels[j - numbers][leaves]
+            return self.tables.levels[j - numbers][leaves[:, None], some]
         edges = self.columns.numbers[j].edges
-        mean, spread = self.tables.mean[leaves, :, j], self.tables.spread[leaves, j]
+        mean, spread = self.tables.mean[leaves[:, None], some, j], self.tables.spread[leaves, j]
         below = ndtr((edges - mean[:, :, None]) / spread[:, None, None])
         share = np.maximum(np.diff(below, axis=2), LEAST_SHARE)
         cell = np.arange(share.shape[2])

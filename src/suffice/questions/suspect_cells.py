@@ -141,23 +141,31 @@ class _Told:
     def _number(self, j: int, value: float) -> Any:
         return as_text(value) if self.fitted.schema.columns[j].kind is Kind.DATE else value
 
-    def expected(self, column: Codes, known: NDArray[np.bool_]) -> Array:
+    def expected(self, column: Codes, known: NDArray[np.bool_], at: Codes | slice = slice(None)) -> Array:
         """Return the expected score or code (m,) of a cell in each row, by the cells known."""
-        out = np.empty(len(column))
+        out, row = np.empty(len(column)), self.row[at]
         for j in np.unique(column).tolist():
             own = np.flatnonzero(column == j)
-            out[own] = self.judge.expected(self.row[own], known[own], j)
+            out[own] = self.judge.expected(row[own], known[own], j)
         return out
 
-    def _fits(self, column: Codes, values: Array, known: NDArray[np.bool_], top: Array) -> Array:
-        """Return log p (m,) of numbers in these columns less that at the scores `top`, −∞ where there is none."""
-        known, scores = known.copy(), np.full(len(column), np.nan)
+    def _log_p(self, column: Codes, values: Array, known: NDArray[np.bool_], at: Codes | slice = slice(None)) -> Array:
+        """Return log p (m,) of the rows with numbers in these columns; −∞ where there is none."""
+        scores = np.full(len(column), np.nan)
         for j in np.intersect1d(column, list(self.judge.scales)).tolist():
             scores[column == j] = self.judge.scales[j].score(values[column == j])
+        return np.where(np.isnan(scores), -np.inf, self._log_at(column, scores, known, at))
+
+    def _log_at(self, column: Codes, scores: Array, known: NDArray[np.bool_], at: Codes | slice) -> Array:
+        known = known.copy()
         known[np.arange(len(column)), column] = True
-        both = (self.judge.log_density(self.row, known, (column, own)) for own in (scores, top))
-        found = np.subtract(*both)
-        return np.where(np.isnan(scores), -np.inf, found)
+        return self.judge.log_density(self.row[at], known, (column, scores))
+
+    def _fits(
+        self, column: Codes, values: Array, known: NDArray[np.bool_], top: Array, at: Codes | slice = slice(None)
+    ) -> Array:
+        """Return log p (m,) of numbers in these columns less that at the scores `top`, −∞ where there is none."""
+        return self._log_p(column, values, known, at) - self._log_at(column, top, known, at)
 
     def slips(self) -> list[tuple[str, Any]]:
         """Return for each cell the slip under which it fits best, and the number meant; "" and None for none.
@@ -188,14 +196,14 @@ class _Told:
         for place in range(max(map(len, turned), default=0)):
             yield "digits", len(TENS), np.array([own[place] if place < len(own) else np.nan for own in turned])
         for other in self.judge.scales:
-            column, there = np.full(len(x), other), self.cells.values[self.row, other]
-            known = self.known.copy()
+            column, there, known = np.full(len(x), other), self.cells.values[self.row, other], self.known.copy()
             known[:, other] = False
-            top = self.expected(column, known)
-            here = self._fits(column, x, known, top)
-            swapped = (here > -FITS) & (here > self._fits(column, there, known, top)) & (self.column != other)
-            name = f"swapped with {self.fitted.schema.names[other]}"
-            yield name, len(self.judge.scales), np.where(swapped, there, np.nan)
+            better = self._log_p(column, x, known) > self._log_p(column, there, known)
+            own = np.flatnonzero(better & (self.column != other))
+            fits = self._fits(column[own], x[own], known[own], self.expected(column[own], known[own], own), own)
+            swapped = np.full(len(x), np.nan)
+            swapped[own] = np.where(fits > -FITS, there[own], np.nan)
+            yield f"swapped with {self.fitted.schema.names[other]}", len(self.judge.scales), swapped
 
     def reasons(self) -> list[tuple[Name, ...]]:
         """Return for each cell the columns of its row without which it would be less suspect, the first most."""
