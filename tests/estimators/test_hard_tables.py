@@ -303,7 +303,8 @@ TINY = {
 @pytest.mark.parametrize(
     ("make", "tiny"),
     [
-        *((GenerativeClassifier, tiny) for tiny in TINY),
+        (GenerativeClassifier, "missing"),
+        *((lambda: GenerativeClassifier(members="generative"), tiny) for tiny in TINY if tiny != "missing"),
         (GenerativeForest, "subnormal"),
         (lambda: NaiveBayes("laplace"), "subnormal"),
     ],
