@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Density, Rows
@@ -52,45 +52,76 @@ def _of_block(block: Block, rows: object, weight: Array, copies: Array, dated: C
         return None
     pairs = zip(rows.T, block.positions, strict=True)
     columns = [_of_column(cells, weight, copies, position in dated) for cells, position in pairs]
-    found = Recorded(*map(np.array, zip(*columns, strict=True)))
+    found = Recorded(**{name: np.array([getattr(own, name) for own in columns]) for name in _Column._fields})
     found = replace(found, low=found.rounded(found.low), high=found.rounded(found.high))
     return found if found.says_something else None
 
 
-def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> tuple[float | int | bool, ...]:
-    """Return the fields of `Recorded` for a column of the rows kept (m,); dates lie between the first and the last."""
+class _Column(NamedTuple):
+    """The fields of `Recorded` for one column, as they are where nothing is known."""
+
+    step: float = np.nan
+    phase: float = 0.0
+    decimals: int = -1
+    low: float = -np.inf
+    high: float = np.inf
+    piled_low: bool = False
+    piled_high: bool = False
+    least: float = -np.inf
+    most: float = np.inf
+    beyond_each: float = 1.0
+    usual_step: float = np.nan
+    usual_phase: float = 0.0
+    usual_decimals: int = -1
+    usual_share: float = 0.0
+    lacking: float = 0.0
+
+
+def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> _Column:
+    """Return how a column of the rows kept (m,) was recorded; dates lie between the first and the last."""
     present = ~np.isnan(cells)
-    step, phase, decimals = np.nan, 0.0, -1
     if copies[present].sum() < FEWEST:
-        return step, phase, decimals, -np.inf, np.inf, False, False, -np.inf, np.inf, 1.0, np.nan, 0.0, -1, 0.0, 0.0
+        return _Column()
     values, place = np.unique(cells[present], return_inverse=True)
     origin = float(np.rint(values[0])) if dated else 0.0  # seconds are told apart of dates that are not far from it
     lattice = find_lattice(values - origin)
     share = np.bincount(place, weights=weight[present]) / weight[present].sum()
     piled = (share >= PILE) & (np.bincount(place, weights=copies[present]) >= PILED_ROWS)
     low, high = (float(values[0]), float(values[-1])) if dated else _range_of(values, piled)
+    found = _Column(
+        low=low,
+        high=high,
+        piled_low=bool(piled[0]),
+        piled_high=bool(piled[-1]),
+        least=values[0],
+        most=values[-1],
+        beyond_each=MOST_BEYOND / (copies[present].sum() + 1.0),
+    )
     if lattice is not None:
-        step, phase, decimals = lattice
-        phase += origin
+        step, phase = lattice.step, lattice.phase + origin
         # the outermost values in whole steps that are within
         low = phase + np.ceil((low - phase) / step - NEAR) * step
         high = phase + np.floor((high - phase) / step + NEAR) * step
-    ends = low, high, bool(piled[0]), bool(piled[-1]), values[0], values[-1]
-    beyond = MOST_BEYOND / (copies[present].sum() + 1.0)
-    return step, phase, decimals, *ends, beyond, *_usual_steps(values - origin, share, place, origin), 0.0
+        found = found._replace(step=step, phase=phase, decimals=lattice.decimals, low=low, high=high)
+    return _with_usual_steps(found, values - origin, share, place, origin)
 
 
-def _usual_steps(values: Array, share: Array, place: Codes, origin: float) -> tuple[float, float, int, float]:
-    """Return step, phase and decimals of the commonest values that half of the rows have, and the share of the rows
-    in these steps: of ages some are in months, and most in years.
+def _with_usual_steps(found: _Column, values: Array, share: Array, place: Codes, origin: float) -> _Column:
+    """Return the same with the steps of the commonest values that half of the rows have, and the share of the rows in
+    these steps: of ages some are in months, and most in years.
     """
     often = np.argsort(-share, kind="stable")
     often = often[: int(np.searchsorted(np.cumsum(share[often]), USUAL)) + 1]
     lattice = find_lattice(np.sort(values[often])) if (np.bincount(place)[often] > 1).all() else None
     if lattice is None:
-        return np.nan, 0.0, -1, 0.0
+        return found
     inside = np.abs(_in_steps(values, *lattice) - values) <= NEAR * lattice.step
-    return lattice.step, lattice.phase + origin, lattice.decimals, float(share[inside].sum())
+    return found._replace(
+        usual_step=lattice.step,
+        usual_phase=lattice.phase + origin,
+        usual_decimals=lattice.decimals,
+        usual_share=float(share[inside].sum()),
+    )
 
 
 def _range_of(values: Array, piled: NDArray[np.bool_]) -> tuple[float, float]:
@@ -166,7 +197,7 @@ class Recorded:
 
     def column(self, j: int) -> Recorded:
         """Return the same of one column."""
-        return Recorded(*(getattr(self, own.name)[j : j + 1] for own in fields(self)))
+        return Recorded(**{own.name: getattr(self, own.name)[j : j + 1] for own in fields(self)})
 
     @property
     def whole(self) -> NDArray[np.bool_]:
