@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from suffice._arrays import (
     row_chunks,
     rows_within,
     single_blas_thread,
-    workers,
 )
 
 
@@ -69,11 +67,6 @@ def test_groups_of_rows_with_the_same_observed_cells(seed, n, d):
     assert len({tuple(columns) for columns, _ in groups}) == len(groups)
 
 
-def test_chunks_cover_the_rows():
-    assert [(part.start, part.stop) for part in row_chunks(7, 3)] == [(0, 3), (3, 6), (6, 7)]
-    assert list(row_chunks(0, 3)) == []
-
-
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_parallel_results_come_in_order(threads, monkeypatch):
     monkeypatch.setattr(_arrays, "workers", lambda: threads)
@@ -85,13 +78,6 @@ def test_parallel_results_come_in_order(threads, monkeypatch):
 
     assert list(parallel_map(square, range(100))) == [x * x for x in range(100)]
     assert len(seen) <= threads
-
-
-def test_threads_that_help_are_kept(monkeypatch):
-    monkeypatch.setattr(_arrays, "workers", lambda: 3)
-    monkeypatch.setattr(_arrays, "_helpers", _arrays._Helpers())
-    met = {own for _ in range(50) for own in parallel_map(lambda _: threading.current_thread(), range(20))}
-    assert len(met) <= 3
 
 
 def test_a_thread_that_helps_may_ask_for_help(monkeypatch):
@@ -137,23 +123,6 @@ def test_results_are_yielded_while_others_are_made(monkeypatch):
     assert len(begun) == before < 100
 
 
-def test_results_are_not_held(monkeypatch):
-    """Sums of blocks are as large as the whole: who adds them up must not find all of them in memory."""
-    monkeypatch.setattr(_arrays, "workers", lambda: 2)
-    blocks = []
-
-    def made(x):
-        block = np.full(10, x)
-        blocks.append(weakref.ref(block))
-        return block
-
-    left = 0
-    for block in parallel_map(made, range(100)):
-        del block
-        left = sum(own() is not None for own in blocks)
-    assert left <= 2  # where the last one was handed on
-
-
 def test_an_interrupt_ends_the_work(monkeypatch):
     monkeypatch.setattr(_arrays, "workers", lambda: 2)
     begun = []
@@ -181,12 +150,6 @@ def test_a_forked_process_has_threads_of_its_own():
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
-
-
-def test_small_jobs_stay_on_this_thread(monkeypatch):
-    monkeypatch.setattr(_arrays, "workers", lambda: 4)
-    here = threading.get_ident()
-    assert set(parallel_map(lambda _: threading.get_ident(), range(9), cost=100.0)) == {here}
 
 
 def test_an_error_in_a_worker_is_raised_here(monkeypatch):
@@ -233,12 +196,6 @@ def test_overlapping_limits_of_two_threads():
     leave.set()
     other.join()
     assert blas_threads() == before
-
-
-@pytest.mark.parametrize(("asked", "most"), [("1", 1), ("3", 3), ("0", 1), ("many", None), ("", None)])
-def test_number_of_workers(monkeypatch, asked, most):
-    monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    assert 1 <= workers() <= (most or 10**6)
 
 
 @settings(deadline=None)  # some thousand chunks beside other work

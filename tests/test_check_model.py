@@ -18,11 +18,9 @@ NUMBERS = {
     "full": lambda: GaussianDiscriminant(),
     "shared": lambda: GaussianDiscriminant(shared=True, divisor="unbiased"),
     "diagonal": lambda: GaussianDiscriminant("diagonal", priors="uniform"),
-    "spherical": lambda: GaussianDiscriminant("spherical"),
     "rda": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.2)),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, tol=1e-3, random_state=0),
     "automatic": lambda: GenerativeClassifier(),
-    "single": lambda: MixtureDiscriminant(1),
     "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
     "prior, diagonal": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart(strength=5.0)),
     "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
@@ -34,7 +32,7 @@ NUMBERS = {
 )
 def test_estimators_of_numbers(name, holes, rng):
     X, y = load_iris(return_X_y=True)
-    X = X + rng.normal(scale=0.01, size=X.shape)  # so that medians are not ties
+    X, y = X[::2] + rng.normal(scale=0.01, size=X[::2].shape), y[::2]  # so that medians are not ties
     if holes:
         X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     # EM with missing cells stops at a tolerance, not at rounding

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shutil
 import subprocess
@@ -148,11 +147,9 @@ def test_the_patterns_see_what_they_should(line: str, caught: bool) -> None:
     assert bool(REGISTRY_HOST.search(line) or MACHINE_PATH.search(line)) is caught
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: path.stem)
-def test_every_test_file_tests_something(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    assert any(name.startswith("test_") for name in functions), f"{path.name} holds no test function"
+def test_every_test_file_tests_something() -> None:
+    files = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert [path for path, text in files.items() if not re.search(r"^ *def test_", text, re.M)] == []
 
 
 def test_pages_that_draw_pictures_import_what_the_documents_require() -> None:

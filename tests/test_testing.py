@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from statistic_laws import assert_same_statistics, check_statistics
+from statistic_laws import check_statistics
 
 
 @dataclass(frozen=True)
@@ -58,33 +58,6 @@ class Right:
         return self.state(total, mean, scatter)
 
 
-class RawMoments(Right):
-    """Σ x² − n m²: cancels far from the origin."""
-
-    def summarize(self, rows, codes, k, weight):
-        stats = super().summarize(rows, codes, k, weight)
-        w = np.ones(len(rows)) if weight is None else weight
-        squares = np.bincount(codes, weights=w * rows**2, minlength=k)
-        return replace(stats, scatter=squares - stats.weight * stats.mean**2)
-
-
-class DividedMoments(Moments):
-    def merge(self, other):
-        merged = super().merge(other)
-        share = other.weight / np.where(merged.weight > 0, merged.weight, 1.0)
-        return replace(merged, scatter=(1 - share) * self.scatter + share * other.scatter)
-
-
-class DivisorInside(Right):
-    """A variance in place of a scatter, averaged when merged: what lies between the means is lost."""
-
-    state = DividedMoments
-
-    def summarize(self, rows, codes, k, weight):
-        stats = super().summarize(rows, codes, k, weight)
-        return replace(stats, scatter=stats.scatter / np.where(stats.weight > 0, stats.weight, 1.0))
-
-
 class DropsOneRowParts(Right):
     def summarize(self, rows, codes, k, weight):
         return super().summarize(rows, codes, k, weight) if len(rows) > 1 else self.zero()
@@ -113,28 +86,9 @@ class UnweightedAverage(Right):
     state = Averaged
 
 
-class Restless(Moments):
-    def merge(self, other):
-        merged = super().merge(other)
-        return replace(merged, weight=merged.weight + 1e-6)
-
-
-class NoIdentity(Right):
-    state = Restless
-
-
 class IgnoresWeights(Right):
     def summarize(self, rows, codes, k, weight):
         return super().summarize(rows, codes, k, None)
-
-
-class Unplaced(Moments):
-    def place(self, index, k):
-        return super().place(range(len(self.weight)), k)
-
-
-class IgnoresPlaces(Right):
-    state = Unplaced
 
 
 class Forgetful(Moments):
@@ -157,36 +111,16 @@ def test_a_right_statistic_passes():
 
 
 @pytest.mark.parametrize(
-    ("broken", "law", "offset", "tolerance"),
+    ("broken", "law"),
     [
-        (RawMoments, "(commutes|associates|parts)", 1e8, 1e-8),
-        (DivisorInside, "(associates|parts)", 0.0, 1e-10),
-        (DropsOneRowParts, "parts", 0.0, 1e-10),
-        (LastWriteWins, "commutes", 0.0, 1e-10),
-        (UnweightedAverage, "associates", 0.0, 1e-10),
-        (NoIdentity, "identity", 0.0, 1e-10),
-        (IgnoresWeights, "weights", 0.0, 1e-10),
-        (IgnoresPlaces, "places", 0.0, 1e-10),
-        (LosesAField, "saves", 0.0, 1e-10),
+        (DropsOneRowParts, "parts"),
+        (LastWriteWins, "commutes"),
+        (UnweightedAverage, "associates"),
+        (IgnoresWeights, "weights"),
+        (LosesAField, "saves"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_a_broken_statistic_is_caught_and_its_law_named(broken, law, offset, tolerance):
+def test_a_broken_statistic_is_caught_and_its_law_named(broken, law):
     with pytest.raises(AssertionError, match=f"^{law}: "):
-        check_statistics(broken(), ROWS + offset, CODES, 2, tolerance=tolerance)
-
-
-def test_raw_moments_pass_near_the_origin():
-    """The offset is what breaks them, not something else in the class above."""
-    check_statistics(RawMoments(), ROWS, CODES, 2, tolerance=1e-8)
-
-
-def test_differences_are_reported_by_field():
-    a = Right().summarize(ROWS, CODES, 2, None)
-    assert_same_statistics(a, a, 0.0)
-    with pytest.raises(AssertionError, match="mean differs by"):
-        assert_same_statistics(replace(a, mean=a.mean + 1e-6), a)
-    with pytest.raises(AssertionError, match="scatter: shape"):
-        assert_same_statistics(replace(a, scatter=a.scatter[:1]), a)
-    with pytest.raises(AssertionError, match="mean differs by nan"):
-        assert_same_statistics(replace(a, mean=a.mean * np.nan), a)
+        check_statistics(broken(), ROWS, CODES, 2)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -64,14 +62,6 @@ def test_bad_columns_of_typed_tables(refused, write, tmp_path, table, words) -> 
     refused("fit", write("t.parquet", pa.table(table)), "--target", "y", "-o", tmp_path / "m", saying=words)
 
 
-def test_truncated_parquet(refused, write, tmp_path, penguins) -> None:
-    whole = write("whole.parquet", penguins).read_bytes()
-    for size in (3, 100, len(whole) // 2, len(whole) - 1):
-        refused(
-            "fit", write("cut.parquet", whole[:size]), "--target", "species", "-o", tmp_path / "m", saying="cut.parquet"
-        )
-
-
 @pytest.mark.parametrize("option", ["--target", "--drop", "--weight"])
 def test_absent_column_names_the_closest(refused, tmp_path, option) -> None:
     words = [] if option == "--target" else ["--target", "species"]
@@ -94,11 +84,6 @@ def test_bad_weights(refused, write, tmp_path, weights, words) -> None:
     refused("fit", data, "--target", "y", "--weight", "w", "-o", tmp_path / "m", saying=["'w'", *words])
 
 
-def test_gaussian_model_of_text_alone(refused, write, tmp_path) -> None:
-    data = write("t.csv", "x,y\nu,a\nv,b\n")
-    refused("fit", data, "--target", "y", "--model", "full", "-o", tmp_path / "m", saying="--model nb")
-
-
 # --- files -------------------------------------------------------------------------------------------------------
 
 
@@ -109,24 +94,6 @@ def test_no_file_or_a_folder(cli, tmp_path, command) -> None:
     assert (absent.status, "There is no file" in absent.complaint) == (1, True)
     folder = cli(*command, tmp_path / "folder.csv")
     assert (folder.status, "is a folder" in folder.complaint) == (1, True)
-
-
-def test_bad_model_files(cli, refused, write, tmp_path, model) -> None:
-    whole = model.read_bytes()
-    harmless = pickle.dumps({"a": 1})
-    files = {
-        "cut.suffice": whole[: len(whole) // 2],
-        "start.suffice": whole[:20],
-        "changed.suffice": whole.replace(b"Adelie", b"Adelia"),
-        "pickle.suffice": harmless,
-        "empty.suffice": b"",
-        "text.suffice": b"species,island\n",
-    }
-    for name, content in files.items():
-        for command in (("show",), ("predict", penguins_path())):
-            refused(command[0], write(name, content), *command[1:], saying=name)
-    for name in ("absent.suffice", "."):
-        assert cli("show", tmp_path / name).status == 1
 
 
 def test_table_without_the_columns_of_the_model(refused, write, model, penguins) -> None:
@@ -149,13 +116,6 @@ def test_output_that_cannot_be_written(cli, tmp_path, model, command) -> None:
             done = cli("predict", model, penguins_path(), "-o", place)
         assert done.status == 1
         assert word in done.complaint
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the administrator may write anywhere")
-def test_no_permission_to_write(refused, tmp_path, model) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o500)
-    refused("predict", model, penguins_path(), "-o", locked / "out.csv", saying="permission")
 
 
 def test_permission_is_asked_for_before_the_work(refused, tmp_path, model, monkeypatch) -> None:
@@ -239,18 +199,6 @@ def test_usage_errors(refused, name) -> None:
 def shell(*words: object, **more) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "suffice", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **more)
-
-
-@pytest.mark.slow
-def test_statuses_of_the_process(tmp_path: Path) -> None:
-    good = shell("fit", penguins_path(), "--target", "species", "-o", tmp_path / "m")
-    assert (good.returncode, good.stdout) == (0, "")
-    data = shell("fit", penguins_path(), "--target", "kind", "-o", tmp_path / "m")
-    usage = shell("fit", penguins_path())
-    assert (data.returncode, usage.returncode) == (1, 2)
-    for done in (data, usage):
-        assert done.stdout == ""
-        assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_reader_that_has_seen_enough(model) -> None:

@@ -106,23 +106,6 @@ def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
         assert found[name]["calibration_error"] == pytest.approx(binned_gap(posterior.max(axis=1), right), abs=1e-9)
 
 
-@pytest.mark.slow
-def test_models_that_would_take_many_refits_are_judged_by_folds(cli, write) -> None:
-    """Missing cells in many patterns under a full covariance; columns by themselves need no refits."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 6))
-    X[rng.random(X.shape) < 0.1] = np.nan
-    table = pa.table({"y": np.arange(2000) % 2, **{f"x{j}": pa.array(x, from_pandas=True) for j, x in enumerate(X.T)}})
-    data = write("t.parquet", table)
-    done = cli("compare", data, "--target", "y", "--by", "loo", "--folds", "2", "--json")
-    judged = {model["model"]: (model["judged_by"], model["notes"]) for model in json.loads(done.out)["models"]}
-    assert {name: by for name, (by, _) in judged.items()} == {
-        **dict.fromkeys(["auto", "full", "shared", "logistic"], "folds"),
-        **dict.fromkeys(["diagonal", "spherical", "nb"], "loo"),
-    }
-    assert "judged by folds" in judged["full"][1][0]
-
-
 def test_folds_given_judge_every_model(cli, half) -> None:
     words = ("compare", half, "--target", "species", "--json")
     for options in (["--folds", "2"], ["--by", "folds"]):
@@ -224,15 +207,6 @@ def test_class_too_small_for_the_folds(cli, write) -> None:
     for model in document["models"]:
         assert model["log_loss"] >= -np.log(1e-15) / 41
     assert "smallest class" in cli("compare", write("t.csv", "y,x\n" + rows + "c,9\n"), "--target", "y").out
-
-
-def test_fold_without_a_second_class(cli, write) -> None:
-    """Where a model cannot be fitted at all, its row says so and the others still answer."""
-    done = cli("compare", write("t.csv", "y,x\na,1\na,2\na,3\nb,9\n"), "--target", "y", "--folds", "2", "--json").ok()
-    models = {model["model"]: model for model in json.loads(done.out)["models"]}
-    assert models["logistic"]["accuracy"] is None
-    assert models["logistic"]["notes"]
-    assert models["nb"]["accuracy"] is not None
 
 
 def test_too_many_folds(refused) -> None:

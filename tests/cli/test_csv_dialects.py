@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
 from suffice.cli.files import read_table
@@ -56,11 +55,6 @@ def test_what_is_no_decimal_comma_stays_text(write, cells) -> None:
     assert read_table(path)["v"].to_pylist() == cells
 
 
-def test_a_column_asked_for_as_text_stays_text(write) -> None:
-    path = write("t.csv", "v;w\n1,5;1\n")
-    assert read_table(path, text=["v"])["v"].type == pa.string()
-
-
 @pytest.mark.parametrize(
     ("mark", "cells", "numbers"),
     [
@@ -101,24 +95,11 @@ def test_a_text_for_missing_cells_among_numbers(write, cells, numbers) -> None:
     assert read_table(path, target="v", labels="text")["v"].to_pylist() == cells
 
 
-def test_known_numbers_in_a_table_of_one_row(write) -> None:
-    path = write("t.csv", "v;u;w\nk.A.;1.597,00;x\n")
-    with pytest.warns(Remark):
-        table = read_table(path, numbers=["v", "u"])
-    assert table.to_pydict() == {"v": [None], "u": [1597.0], "w": ["x"]}
-
-
 def test_the_target_is_never_taken_for_numbers(cli, write, tmp_path) -> None:
     rows = "".join(f"{i % 12};{'k.A.' if i % 12 == 11 else i % 12}\n" for i in range(60))
     path, model = write("t.csv", "x;y\n" + rows), tmp_path / "m.suffice"
     cli("fit", path, "--target", "y", "--model", "full", "-o", model).ok()
     assert "12 classes" in cli("update", model, path, "--target", "y").err
-
-
-def test_dates_as_text_are_remarked(cli, write, tmp_path) -> None:
-    rows = "".join(f"{1 + i % 28:02d}.03.2021;{i % 7};{'ab'[i % 2]}\n" for i in range(40))
-    done = cli("fit", write("t.csv", "seen on;x;y\n" + rows), "--target", "y", "-o", tmp_path / "m.suffice").ok()
-    assert "--drop 'seen on'" in done.err
 
 
 def test_notes_are_printed_unless_quiet(cli, write, tmp_path) -> None:

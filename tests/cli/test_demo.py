@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from suffice import GenerativeClassifier, load
 from suffice.cli import demo
 from suffice.cli.app import COMMANDS, command, examples
 from suffice.datasets import penguins_path
@@ -36,12 +35,6 @@ def test_it_can_be_read_on_one_page(told) -> None:
     assert len(told) <= 95
     # A command may begin with the path of this environment, however long that is.
     assert max(len(line) for line in told if not line.lstrip().startswith("$ ")) <= 100
-
-
-def test_it_leaves_a_model_and_its_answers(run_once) -> None:
-    place, _ = run_once
-    assert isinstance(load(place / "demo" / "penguins.suffice"), GenerativeClassifier)
-    assert (place / "demo" / "answers.csv").read_text().count("\n") == 6
 
 
 def test_every_command_works_as_shown(run_once, told, cli, monkeypatch) -> None:

@@ -58,15 +58,3 @@ def test_another_model(cli, halves, tmp_path) -> None:
     for one, two in pairs:
         assert one["p_value"] == pytest.approx(two["p_value"], rel=1e-6)
     assert cli("drift", model, other, "--target", "species").status == 2
-
-
-def test_what_cannot_be_compared(cli, halves, tmp_path) -> None:
-    model, second = halves
-    assert cli("drift", model, tmp_path / "none.csv").status == 1
-    assert cli("drift", model, second, "--target", "specs").status == 1
-    assert cli("drift", model, second, "--level", 2).status == 2
-    few = tmp_path / "few.csv"
-    pd.read_csv(second).drop(columns="sex").to_csv(few, index=False)
-    done = cli("drift", model, few)
-    assert done.status == 1
-    assert "sex" in done.err

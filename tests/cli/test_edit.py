@@ -14,7 +14,7 @@ import pytest
 from suffice import load
 from suffice.datasets import penguins_path
 
-MODELS = ["nb", "full", "shared", "diagonal", "spherical"]
+MODELS = ["nb", "full"]
 
 
 def fitted(cli, write, table, name="nb", file="m.suffice", *more):
@@ -120,14 +120,6 @@ def test_drop_and_rename(cli, write, penguins) -> None:
     labels = pa.array([names.get(label, label) for label in penguins["species"].to_pylist()])
     renamed = penguins.set_column(penguins.schema.get_field_index("species"), "species", labels)
     assert_same_files(model, fitted(cli, write, renamed, "nb", "renamed.suffice"), penguins, 1e-10)
-
-
-def test_labels_that_are_integers(cli, write, penguins) -> None:
-    table = pa.table({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "species": [1, 1, 2, 2, 3, 3]})
-    model = fitted(cli, write, table)
-    cli("rename-class", model, "1=10").ok()
-    cli("drop-class", model, "2").ok()
-    assert load(model).classes_.tolist() == [3, 10]
 
 
 REFUSED = {

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import stat
-
 import pyarrow as pa
 import pytest
 
 from suffice._files import MISSING_TOKENS
 from suffice.cli.files import CSV_CHUNK, read_table, write_table
 from suffice.cli.problems import FileProblem
-from suffice.errors import SourceError
 
 
 def test_missing_tokens(write) -> None:
@@ -20,32 +15,6 @@ def test_missing_tokens(write) -> None:
     table = read_table(write("t.csv", "x,s,y\n" + rows + "2.5,text,1\n"))
     assert table["x"].to_pylist() == [None] * len(MISSING_TOKENS) + [2.5]
     assert table["s"].to_pylist() == [None] * len(MISSING_TOKENS) + ["text"]
-
-
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_separators(write, mark) -> None:
-    table = read_table(write("t.csv", f"x{mark}y\n1{mark}a\n"))
-    assert table.to_pylist() == [{"x": 1, "y": "a"}]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x,y\n1,a\n2,b",  # no line break at the end
-        "x,y\r\n1,a\r\n2,b\r\n",
-        "x,y\n\n1,a\n\n2,b\n\n",
-        "\ufeffx,y\n1,a\n2,b\n",  # a byte order mark
-        '"x","y"\n"1","a"\n2,"b"\n',
-    ],
-)
-def test_shapes_of_csv(write, text) -> None:
-    assert read_table(write("t.csv", text)).to_pylist() == [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}]
-
-
-def test_line_breaks_and_separators_in_quotes(write) -> None:
-    table = read_table(write("t.csv", 'x,y\n"one\ntwo","a,b"\n"say ""hi""",c\n"last\n",d\n'), trim=False)
-    assert table["x"].to_pylist() == ["one\ntwo", 'say "hi"', "last\n"]
-    assert table["y"].to_pylist() == ["a,b", "c", "d"]
 
 
 def test_types_found_late(write) -> None:
@@ -57,26 +26,12 @@ def test_types_found_late(write) -> None:
     assert table.num_rows == 200_002
 
 
-def test_compressed_csv(write) -> None:
-    path = write("t.csv.gz", gzip.compress(b"x,y\n1,a\n2,b\n"))
-    assert read_table(path).num_rows == 2
-    with pytest.raises(SourceError, match="line 3"):
-        read_table(write("bad.csv.gz", gzip.compress(b"x,y\n1,a\n2\n")))
-
-
 def test_arrow_stream(write) -> None:
     table = pa.table({"x": [1, 2]})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     assert read_table(write("t.arrow", sink.getvalue().to_pybytes())).equals(table)
-
-
-def test_unicode_and_odd_names(write, tmp_path) -> None:
-    table = read_table(write("täble one.csv", 'größe,"a b",日本\n1,é,2\n'))
-    assert table.column_names == ["größe", "a b", "日本"]
-    write_table(table, tmp_path / "öut.csv")
-    assert read_table(tmp_path / "öut.csv").equals(table)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "feather", "ipc"])
@@ -104,19 +59,6 @@ def test_quotes_only_where_needed(tmp_path) -> None:
     assert path.read_text() == "x\nplain\n\n"
     write_table(pa.table({"x": ["a,b"]}), path)
     assert '"a,b"' in path.read_text()
-
-
-def test_permissions_are_those_of_the_old_file(tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("old")
-    path.chmod(0o640)
-    write_table(pa.table({"x": [1]}), path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    fresh = tmp_path / "fresh.csv"
-    write_table(pa.table({"x": [1]}), fresh)
-    mask = os.umask(0)
-    os.umask(mask)
-    assert stat.S_IMODE(fresh.stat().st_mode) == 0o666 & ~mask
 
 
 def test_what_csv_cannot_hold(tmp_path) -> None:

@@ -67,14 +67,6 @@ def test_one_option_has_one_spelling_everywhere() -> None:
     assert {name: found for name, found in spellings.items() if len(found) > 1} == {}
 
 
-def test_results_go_to_the_same_option_everywhere() -> None:
-    app = build()
-    for command in NAMES:
-        for argument in app[command].assemble_argument_collection(parse_docstring=True):
-            if {"--output", "-o"} & set(argument.names):
-                assert set(argument.names) == {"--output", "-o"}, command
-
-
 def plain(text: str) -> str:
     """Text without boxes, marks and line breaks."""
     return re.sub(r"[^\w.,:]", "", text)
@@ -82,15 +74,6 @@ def plain(text: str) -> str:
 
 def test_no_command_prints_the_help(cli) -> None:
     assert cli().out == cli("--help").out
-
-
-def test_the_top_names_every_kind_of_table(cli) -> None:
-    text = " ".join(cli("--help").out.split())
-    assert all(kind in text for kind in ("text (.csv", "Excel", "JSON lines", "Parquet", "Arrow", "standard input"))
-
-
-def test_a_class_is_asked_for_as_a_class(cli) -> None:
-    assert "--positive CLASS" in cli("score", "--help").out
 
 
 @pytest.mark.parametrize("words", [["--keep-rows", "5"], ["--keep-rows", "x"], ["--sheet"]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import numpy as np
@@ -76,20 +75,6 @@ def test_reasons_are_the_contributions_against_the_label_given(cli, slipped) -> 
         best = NUMBERS[int(speaks.argmax())]
         assert own["because"].startswith(f"{best}={cells[best][0].as_py():g} {speaks.max():+.2f}")
         assert own["because"].count(", ") <= 1
-
-
-def test_a_stricter_rate_flags_fewer_and_a_table_without_suspects_is_empty(cli, slipped, tmp_path) -> None:
-    _, file = slipped
-    counts = [
-        len(list(csv.DictReader(cli("labels", file, "--target", "species", "--fdr", fdr).out.splitlines())))
-        for fdr in (0.001, 0.3)
-    ]
-    assert counts[0] < counts[1]
-    clear = tmp_path / "clear.csv"
-    clear.write_text("x,y\n" + "".join(f"{i % 7 + 30 * (i % 2)},{'ab'[i % 2]}\n" for i in range(40)))
-    done = cli("labels", clear, "--target", "y", "--model", "nb")
-    assert done.out.replace('"', "") == "row,given,p_wrong,likeliest_other,because\n"
-    assert "0 suspects" in done.err
 
 
 def test_labels_that_are_numbers_and_weights(cli, tmp_path) -> None:

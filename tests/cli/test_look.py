@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from suffice.datasets import penguins_path
-
 
 def looked(cli, *words):
     done = cli("look", *words, "--json").ok()
@@ -85,33 +83,12 @@ def test_without_a_target_all_columns_are_told(cli, shop) -> None:
     assert "paid:" not in cli("look", path).out
 
 
-@pytest.mark.parametrize("width", [40, 60, 80])
-def test_lines_keep_to_the_width(cli, shop, monkeypatch, width) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = cli("look", shop[0], "--target", "paid").out.splitlines()
-    assert max(map(len, lines)) <= width
-
-
 def test_rows_without_a_label_are_counted(cli, tmp_path) -> None:
     path = tmp_path / "some.csv"
     path.write_text("x,y\n1,a\n2,\n3,b\n4,\n5,a\n")
     done = cli("look", path, "--target", "y")
     assert "y: a 2, b 1, without a label 2" in done.out
     assert "2 rows have no label (40 %)" in done.out
-
-
-def test_refused_in_the_users_words(cli, shop) -> None:
-    path, _ = shop
-    done = cli("look", path, "--target", "payd")
-    assert done.status != 0
-    assert "'payd'" in done.err
-    assert "Next:" in done.err
-    done = cli("look", path, "--drop", "nothing")
-    assert "'nothing'" in done.err
-
-
-def test_nothing_stands_out_among_penguins(cli) -> None:
-    assert "Nothing stands out." in cli("look", penguins_path(), "--target", "species").out
 
 
 def test_a_column_that_names_subjects_is_pointed_out(cli, rng, tmp_path) -> None:

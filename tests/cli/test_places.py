@@ -44,15 +44,6 @@ def test_a_model_where_a_table_belongs(refused, model, tmp_path, command) -> Non
     )
 
 
-@pytest.mark.parametrize("command", ["show", "columns"])
-def test_a_table_where_a_model_belongs(cli, command) -> None:
-    assert "is a table" in cli(command, TABLE).complaint
-
-
-def test_what_fails_for_another_reason_says_that(cli, model) -> None:
-    assert "'nothing'" in cli("score", model, TABLE, "--target", "nothing").complaint
-
-
 def test_the_same_is_not_merged_twice_unless_told(cli, refused, model, tmp_path) -> None:
     copy, other, merged = (tmp_path / f"{name}.suffice" for name in ("copy", "other", "merged"))
     shutil.copy(model, copy)
@@ -64,15 +55,6 @@ def test_the_same_is_not_merged_twice_unless_told(cli, refused, model, tmp_path)
         cli("merge", model, second, "-o", merged, "--again").ok()
         assert load(merged).statistics_.rows == 2 * rows
         merged.unlink()
-
-
-def test_others_merge_as_they_did(cli, tmp_path) -> None:
-    table = pd.read_csv(TABLE)
-    for name, part in (("a", table[::2]), ("b", table[1::2])):
-        part.to_csv(tmp_path / f"{name}.csv", index=False)
-        words = ["--target", "species", "--model", "nb", "-o", tmp_path / f"{name}.suffice"]
-        cli("fit", tmp_path / f"{name}.csv", *words).ok()
-    cli("merge", tmp_path / "a.suffice", tmp_path / "b.suffice", "-o", tmp_path / "all.suffice").ok()
 
 
 @pytest.mark.parametrize(

@@ -80,12 +80,6 @@ def test_a_model_that_cannot_judge_itself_says_why(cli, write, tmp_path) -> None
     assert "It cannot say" in render_page(load(path))
 
 
-def test_quiet_says_nothing(cli, write, tmp_path) -> None:
-    data = write("t.csv", TABLES["mixed"].to_csv(index=False))
-    done = cli("fit", data, "--target", "y", "--model", "nb", "-o", tmp_path / "m.suffice", "--quiet")
-    assert done.err == done.out == ""
-
-
 def test_what_asks_for_nothing_is_a_detail(cli, write, tmp_path) -> None:
     data, path = write("t.csv", TABLES["mixed"].to_csv(index=False)), tmp_path / "m.suffice"
     done = cli("fit", data, "--target", "y", "-o", path)
@@ -100,26 +94,6 @@ def test_what_asks_for_nothing_is_a_detail(cli, write, tmp_path) -> None:
     assert "temperature" in whole
     assert "temperature" not in plain
     assert json.loads(cli("show", path, "--json").out)["notes"] == [str(note) for note in load(path).notes_]
-
-
-def test_shares_of_members_add_up(cli, write, tmp_path) -> None:
-    data, path = write("t.csv", TABLES["mixed"].to_csv(index=False)), tmp_path / "m.suffice"
-    cli("fit", data, "--target", "y", "-o", path)
-    members = json.loads(cli("show", path, "--json").out)["members"]
-    assert sum(own["share"] for own in members) == pytest.approx(1.0)
-    heat = np.array([min(own["temperature"], 1.0) for own in members])
-    counts = np.array([own["weight"] for own in members]) / heat
-    np.testing.assert_allclose([own["share"] for own in members], counts / counts.sum())
-
-
-def test_what_was_done_to_classes_alike_is_told_once(cli, write, tmp_path) -> None:
-    rows = TABLES["mixed"].assign(c=lambda t: t.a + t.b, d=1.0).drop(columns="color")
-    data = write("t.csv", rows.to_csv(index=False))
-    done = cli("fit", data, "--target", "y", "--model", "full", "-o", tmp_path / "m")
-    notes = [line for line in done.err.splitlines() if line.startswith("Note")]
-    assert len(notes) == 2
-    assert notes[0].startswith("Note: left out 'd': ")
-    assert "in classes 'may be <b>', 'no', 'yes'" in notes[1]
 
 
 def test_every_kind_of_note_is_decided() -> None:

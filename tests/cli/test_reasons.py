@@ -92,21 +92,6 @@ def test_intervals(cli, model, penguins, tmp_path):
     assert cli("predict", tmp_path / "m", penguins_path(), "--interval", 1).status == 2
 
 
-def test_sets_by_class(cli, model, penguins, tmp_path):
-    cli("predict", model, penguins_path(), "--set", 0.3, "--by-class", "-o", tmp_path / "c.csv").ok()
-    found, loaded = arrow_csv.read_csv(tmp_path / "c.csv"), load(model)
-    rows = penguins.drop_columns("species")
-    sets = loaded.predict_set(rows, 0.3, by_class=True)
-    assert (sets != loaded.predict_set(rows, 0.3)).any()
-    for c, label in enumerate(loaded.classes_):
-        assert found[f"in_{label}"].to_pylist() == sets[:, c].tolist()
-
-
-def test_what_cannot_work_is_one_line(cli, model, tmp_path):
-    assert "there is no file" in cli("explain", model, tmp_path / "no.csv").complaint.lower()
-    assert cli("outliers", model, penguins_path(), "--below", 2).status == 2
-
-
 def half_measured(tmp_path):
     path = tmp_path / "half.csv"
     path.write_text(
@@ -173,16 +158,3 @@ def test_columns(cli, model):
     assert lines[-1] == f"{len(few)} of 7 columns within 0.02 nats of all: {', '.join(few)}"
     assert "344 rows" in done.err
     assert cli("columns", model, "--within", -1).status == 2
-
-
-def test_columns_of_a_released_model(cli, model, tmp_path):
-    out = tmp_path / "released.suffice"
-    cli("release", model, "-o", out).ok()
-    assert "released" in cli("columns", out).complaint
-
-
-def test_show_says_which_columns_are_worth_most(cli, model):
-    document = json.loads(cli("show", model, "--json").out)
-    found = load(model).importance().to_dict()
-    assert [own["column"] for own in document["worth"]] == found["column"]
-    assert found["column"][0] in cli("show", model).out.split("Columns are worth")[1]

@@ -110,8 +110,3 @@ def test_edits_say_what_the_file_holds_now(cli, sites) -> None:
     assert json.loads(more.out)["rows_held"] == 120
     renamed = cli("rename-class", "r.suffice", "ill=sick")
     assert "It holds no rows, and no sums of fewer than 5 rows (released)." in renamed.err
-
-
-def test_a_missing_file_is_not_mistaken_for_a_lock(cli, sites) -> None:
-    Path(".given.suffice.lock").touch()
-    assert ".lock" not in cli("forget", "given.suffice", "a.csv", "--target", "outcome").err

@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import binomtest, t as student_t
 from sklearn import metrics
 
-from suffice import GaussianDiscriminant, load
+from suffice import load
 from suffice.datasets import penguins_path
-from suffice.errors import DataError
 from suffice.questions import tally
 
 
@@ -232,14 +231,6 @@ def test_rows_that_were_learned_are_pointed_out(cli, halves) -> None:
     assert "learned" not in new.err
 
 
-def test_the_report_fits_the_page(cli, halves, monkeypatch) -> None:
-    model, data = halves
-    for width in (40, 80, 120):
-        monkeypatch.setenv("COLUMNS", str(width))
-        text = cli("score", model, data, "--target", "species", "--positive", "Gentoo").out
-        assert max(map(len, text.splitlines())) <= width, text
-
-
 @pytest.mark.parametrize(
     ("words", "status", "wanted"),
     [
@@ -346,12 +337,3 @@ def test_intervals_hold_for_groups() -> None:
         low, high = tally.wilson(right.mean(), sums.rows_told, sums.quantile)
         held += low <= 0.8 <= high
     assert held >= 0.92 * 500
-
-
-def test_one_group_tells_no_error() -> None:
-    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
-    model = GaussianDiscriminant().fit(X, y)
-    with pytest.raises(DataError, match="of one group"):
-        model.assess(X, y, groups=np.zeros(8))
-    with pytest.raises(DataError, match="and 3 groups"):
-        model.assess(X, y, groups=np.zeros(3))

@@ -14,7 +14,7 @@ import pytest
 from suffice import NaiveBayes, load
 from suffice._dialect import SPACES, skeleton, trimmed, trimmed_names
 from suffice.cli.files import read_file
-from suffice.engines import Reading, Remark, open_source
+from suffice.engines import Remark
 from suffice.files.settings import describe
 
 AROUND = [" ", "\u00a0", "\t", "\u3000", "\u202f ", "\u200b"]
@@ -86,10 +86,9 @@ def block_settings(model) -> str:
 @pytest.mark.parametrize(
     ("kind", "model", "parts"),
     [
-        *((kind, "nb", parts) for kind in (".csv", ".csv.gz", ".tsv", ".parquet", ".arrow") for parts in (False, True)),
+        *((kind, "nb", parts) for kind in (".csv", ".parquet") for parts in (False, True)),
+        *((kind, "nb", False) for kind in (".csv.gz", ".tsv", ".arrow")),
         (".csv", "auto", False),
-        (".parquet", "auto", True),
-        (".csv", "forest", False),
         (".parquet", "forest", True),
     ],
 )
@@ -135,15 +134,6 @@ def test_spaces_that_are_kept_are_part_of_labels_and_levels(cli, tmp_path, monke
     assert "taken away" not in done.err
 
 
-def test_numbers_with_spaces_are_not_spoken_of(write) -> None:
-    with pytest.warns(Remark) as told:
-        table = read_file(write("t.csv", "a, b\n1, 2\n3, 4\n"), Reading()).columns
-    assert table.to_pydict() == {"a": [1, 3], "b": [2, 4]}
-    assert [str(own.message) for own in told] == [
-        "t.csv: spaces around texts were taken away in the name of 'b'. To keep them: --keep-spaces"
-    ]
-
-
 def test_names_that_only_spaces_tell_apart_stay(write) -> None:
     assert trimmed_names(["a", "a ", " b"]) == ("a", "a ", "b")
     with pytest.warns(Remark, match="in the name of 'b'"):
@@ -166,11 +156,6 @@ def test_what_is_copied_stays_as_it_is(cli, write, tmp_path) -> None:
         kept = pq.read_table(tmp_path / out)
         assert kept["note"].to_pylist() == [" n "] * 15
         assert kept["city"].to_pylist() == ["u ", "v", " u"] * 5
-
-
-def test_tables_in_memory_stay_as_they_are() -> None:
-    model = NaiveBayes().fit([["u "], ["v"], ["u"]], ["a ", "b", "a"])
-    assert model.classes_.tolist() == ["a", "a ", "b"]
 
 
 def test_fit_table_trims_files_and_leaves_tables(tmp_path, messy, clean) -> None:
@@ -219,11 +204,3 @@ def test_what_counts_as_a_space() -> None:
     assert skeleton("Stra\u00dfe") == skeleton("STRASSE")
     assert skeleton("Jose\u0301") == skeleton("Jos\u00e9")
     assert skeleton("a") != skeleton("b")
-
-
-def test_sources_in_parts_count_a_part_once(tmp_path, messy) -> None:
-    source = open_source(written(tmp_path, ".parquet", messy[0], WITH_SPACES))
-    for _ in range(2):
-        for part in source.parts(["city"], 100):
-            list(part.tables(["city"], 100))
-    assert f"'city' ({messy[1]} cells)" in str(source.spaces)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import _arrays
 from suffice.densities import Categorical, Diagonal, Gaussian, Product
 from suffice.estimate import estimate_categorical
 from suffice.stats import CategoricalStats
@@ -39,28 +38,10 @@ def test_sum_of_logs(rng, sizes, k):
     assert_allclose(density.log_density(small), expected, rtol=1e-12)
 
 
-def test_threads_change_nothing(rng, monkeypatch):
-    density = categorical(rng, [9] * 30, 3)
-    codes = [rng.integers(-1, 10, 100_000) for _ in range(30)]
-    found = []
-    for threads in (1, 4):
-        monkeypatch.setattr(_arrays, "workers", lambda threads=threads: threads)
-        found.append(density.log_density(codes))
-    assert_array_equal(found[0], found[1])
-
-
 def counts(table, levels=None):
     k, size = np.shape(table)
     levels = tuple(f"v{i}" for i in range(size)) if levels is None else levels
     return CategoricalStats((levels,), (np.array(table, dtype=float),), np.zeros((k, 1)))
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 1e-9, 0.5, 1.0, 30.0])
-def test_known_levels_sum_to_one(rng, smoothing):
-    density = estimate_categorical(counts(rng.integers(0, 5, (6, 4))), smoothing)
-    p = np.exp(density.log_p[0])
-    assert_allclose(p[:, :-1].sum(axis=1), 1.0, rtol=1e-12)
-    assert (p >= 0).all()
 
 
 @pytest.mark.parametrize("smoothing", [Fraction(1, 2), Fraction(1), Fraction(7)])
@@ -109,18 +90,6 @@ def test_limit_of_vanishing_smoothing(data, k, sizes):
     if possible.any():
         expected = posterior_at(found, row, Fraction(1, 10**30))
         assert_allclose(possible / possible.sum(), expected, atol=1e-12)
-
-
-def test_product_adds_its_blocks(rng):
-    gaussian = Gaussian(rng.normal(size=(3, 2)), Diagonal(np.ones((3, 2))), (0, 1))
-    words = categorical(rng, [3, 2], 3)
-    rows = rng.normal(size=(8, 2))
-    rows[2] = np.nan
-    codes = (rng.integers(-1, 4, 8), rng.integers(-1, 3, 8))
-    expected = gaussian.log_density(rows) + words.log_density(codes)
-    assert_allclose(Product((gaussian, words)).log_density((rows, codes)), expected)
-    assert_allclose(Product((words, gaussian)).log_density((codes, rows)), expected)
-    assert_array_equal(Product((gaussian,)).log_density((rows,)), gaussian.log_density(rows))
 
 
 def test_limit_of_a_product(rng):

@@ -76,35 +76,12 @@ def test_missing_cells_are_integrated_out(name: str) -> None:
     )
 
 
-def test_columns_not_used_contribute_nothing() -> None:
-    used = (0, 2, 3)
-    inner = Full.factor(positive_definite(K)[:, :3, :3])
-    density = MultivariateT(LOCATION, inner, used, DF, INFLATION)
-    alone = MultivariateT(LOCATION[:, used], inner, (0, 1, 2), DF, INFLATION)
-    np.testing.assert_array_equal(density.log_density(ROWS), alone.log_density(ROWS[:, used]))
-    part = density.marginal([1, 3, 2])
-    assert part.used == (1, 2)
-    np.testing.assert_allclose(
-        part.log_density(ROWS[:, [1, 3, 2]]), alone.marginal([2, 1]).log_density(ROWS[:, [3, 2]]), rtol=1e-12
-    )
-    none = MultivariateT(LOCATION, Spherical(np.ones(1), 0), (), DF, INFLATION)
-    assert not none.log_density(ROWS).any()
-
-
 @pytest.mark.parametrize("df", [1e12, 1e18, 1e300, np.inf])
 @pytest.mark.parametrize("name", SCALES)
 def test_many_degrees_of_freedom_are_a_gaussian(name: str, df: float) -> None:
     t = MultivariateT(LOCATION, SCALES[name], EVERY, np.full(K, df), np.ones(K))
     gaussian = Gaussian(LOCATION, SCALES[name], EVERY)
     np.testing.assert_allclose(t.log_density(ROWS), gaussian.log_density(ROWS), rtol=1e-8)
-
-
-def test_classes_of_finite_and_infinite_freedom_stand_side_by_side() -> None:
-    mixed = MultivariateT(LOCATION, SCALES["full"], EVERY, np.array([3.0, np.inf, np.inf]), np.ones(K))
-    finite = MultivariateT(LOCATION, SCALES["full"], EVERY, np.full(K, 3.0), np.ones(K))
-    gaussian = Gaussian(LOCATION, SCALES["full"], EVERY)
-    np.testing.assert_allclose(mixed.log_density(ROWS)[:, :1], finite.log_density(ROWS)[:, :1], rtol=1e-13)
-    np.testing.assert_allclose(mixed.log_density(ROWS)[:, 1:], gaussian.log_density(ROWS)[:, 1:], rtol=1e-13)
 
 
 @pytest.mark.parametrize("df", [0.5, 3.0, 39.9, 40.0, 41.0, 200.0, 1e4, 1e8, 1e12, 1e16])
@@ -126,14 +103,6 @@ def test_columns_by_themselves_have_the_gaussian_limit() -> None:
     np.testing.assert_allclose(
         StudentT(LOCATION, scale, EVERY, mixed).log_density(ROWS), gaussian.sum(axis=2).T, rtol=1e-12
     )
-
-
-@pytest.mark.parametrize("name", SCALES)
-def test_parameters_of_a_column_are_those_of_its_own_t(name: str) -> None:
-    density = MultivariateT(LOCATION, SCALES[name], EVERY, DF, INFLATION)
-    own = density.parameters(2)
-    expected = stats.t(own["df"], own["location"], own["scale"]).logpdf(ROWS[:, [2]])
-    np.testing.assert_allclose(density.marginal([2]).log_density(ROWS[:, [2]]), expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("shared", [False, True])

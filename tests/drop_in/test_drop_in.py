@@ -126,14 +126,6 @@ def test_lda_numbers(name, settings):
 
 
 @needs_1_9_1
-@pytest.mark.parametrize("solver", ["svd", "lsqr", "eigen"])
-def test_lda_of_two_classes(solver):
-    X, y, rows = table("wine", classes=2)
-    model = LinearDiscriminantAnalysis(solver).fit(X, y)
-    same(model, peer_of(model).fit(X, y), ("coef_", "intercept_"), ANSWERS, rows)
-
-
-@needs_1_9_1
 @pytest.mark.parametrize("shrinkage", [0.3, "auto"])
 def test_lda_with_more_columns_than_rows(rng, shrinkage):
     X, y = rng.normal(size=(60, 150)), np.arange(60) % 3
@@ -202,42 +194,6 @@ def test_qda_mends_what_theirs_refuses():
     assert {note.label for note in model.notes_} == {0, 2}
     with pytest.raises((np.linalg.LinAlgError, ValueError)):
         peer_of(model).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
-@pytest.mark.parametrize("solver", ["svd", "eigen"])
-def test_batches_merges_and_forgetting_equal_one_fit(kind, solver):
-    X, y, rows = table("wine")
-    X = np.where(np.random.default_rng(1).random(X.shape) < 0.05, np.nan, X)
-    whole = kind(solver=solver).fit(X, y).predict_proba(rows)
-    streamed = kind(solver=solver)
-    for part in np.array_split(np.arange(len(y)), 7):
-        streamed.partial_fit(X[part], y[part])
-    halves = kind(solver=solver).fit(X[::2], y[::2]).merge(kind(solver=solver).fit(X[1::2], y[1::2]))
-    more = kind(solver=solver).fit(np.concatenate([X, X[:9] + 1]), np.concatenate([y, y[:9]]))
-    for model in (streamed, halves, more.forget(X[:9] + 1, y[:9])):
-        assert_allclose(model.predict_proba(rows), whole, atol=1e-7)  # EM stops within 1e-10 nats a row of the maximum
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        LinearDiscriminantAnalysis(),
-        LinearDiscriminantAnalysis("eigen", shrinkage=0.3, priors=[0.2, 0.5, 0.3]),
-        LinearDiscriminantAnalysis("lsqr", shrinkage="auto"),
-        QuadraticDiscriminantAnalysis(reg_param=0.1),
-        QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.3),
-        GaussianNB(),
-    ],
-    ids=str,
-)
-def test_a_weight_of_two_is_the_row_twice(model):
-    X, y, rows = table("iris")
-    weight = 1 + np.arange(len(y)) % 3
-    copies = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert_allclose(
-        clone(model).fit(X, y, sample_weight=weight).predict_proba(rows), copies.predict_proba(rows), atol=1e-12
-    )
 
 
 @pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
@@ -350,16 +306,6 @@ def test_discrete_numbers_of_one_kind(rng, model):
         same(sparse, peer_of(model).fit(csr_array(X), y), (), ANSWERS, csr_array(rows))
 
 
-def test_bernoulli_smoothed_by_column(rng):
-    """Theirs cannot: it adds 2 α_j to the counts of classes instead of columns."""
-    X, y, _ = counts(rng)
-    alpha = np.array([0.1, 1, 2, 3, 4, 5])
-    ones = np.array([(X[y == label] > 0).sum(axis=0) for label in "xyz"])
-    seen = np.array([(y == label).sum() for label in "xyz"])[:, None]
-    model = BernoulliNB(alpha=alpha).fit(X, y)
-    assert_allclose(np.exp(model.feature_log_prob_), (ones + alpha) / (seen + 2 * alpha), rtol=1e-12)
-
-
 @pytest.mark.parametrize("settings", [{}, {"var_smoothing": 0.1}, {"priors": [0.2, 0.5, 0.3]}], ids=str)
 def test_gaussian_numbers(settings):
     X, y, rows = table("wine")
@@ -395,15 +341,6 @@ def test_missing_cells_of_naive_bayes(rng):
         MultinomialNB().fit(X, y).predict(rows + np.nan)
 
 
-def test_codes_beyond_those_known(rng):
-    X, y, _ = counts(rng)
-    model = CategoricalNB().fit(X, y)
-    with pytest.raises(IndexError):
-        peer_of(model).fit(X, y).predict(X + 4)
-    share = model.class_count_ / model.class_count_.sum() / (model.class_count_ + 5) ** 6  # a fifth level with count 0
-    assert_allclose(model.predict_proba(X[:1] + 4)[0], share / share.sum(), rtol=1e-9)
-
-
 def test_codes_are_whole_numbers(rng):
     X, y, rows = counts(rng)
     model = CategoricalNB().fit(X + 0.9, y)
@@ -422,16 +359,6 @@ def test_complement_weights_are_no_density(rng, name):
     X, y, _ = counts(rng)
     with pytest.raises(AttributeError, match="MultinomialNB"):
         getattr(ComplementNB().fit(X, y), name)
-
-
-@pytest.mark.parametrize("priors", [[2.0, 2.0, 4.0], (0.5, 0.5, 1.0)])
-@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
-def test_priors_that_do_not_sum_to_one(kind, priors):
-    X, y, _ = table("iris")
-    with pytest.warns(UserWarning, match="Renormalizing"):
-        assert_allclose(kind(priors=priors).fit(X, y).priors_, [0.25, 0.25, 0.5], rtol=1e-12)
-    with pytest.raises(SettingError, match="non-negative"):
-        kind(priors=[-1.0, 1.0, 1.0]).fit(X, y)
 
 
 # --- files and tools ---

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from suffice.export.onnx import normal as onnx_normal
 from suffice.export.onnx.graph import FLOATS, Graph, Value
 from suffice.export.onnx.normal import normal
-from suffice.export.program import Dense, Factors, Independent, Normal
+from suffice.export.program import Dense, Factors, Normal
 
 TOLERANCE = 1e-9  # SciPy's eigenvectors lose a few digits where columns differ in units
 
@@ -93,43 +93,6 @@ def test_any_pattern_of_missing_cells(
     term = Normal(tuple(range(d)), location, dense(sigma), free[df], inflation, constants(m, d, free[df], inflation))
     rows = rows_with_holes(rng, 40, location, sigma, 0.4)
     np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=TOLERANCE, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.02, 1.0])
-def test_rows_of_one_pattern_share_a_tile(share: float, rng: Any) -> None:
-    """200 rows of two patterns need four tiles of 64; a few, or all, rows incomplete."""
-    d, m = 4, 2
-    sigma = covariances(rng, m, d)
-    location = rng.normal(size=(m, d))
-    ones = np.ones(m)
-    term = Normal((0, 1, 2, 3), location, dense(sigma), ones * np.inf, ones, constants(m, d, ones * np.inf, ones))
-    rows = rng.normal(size=(200, d)) * np.sqrt(np.diagonal(sigma[0]))
-    holed = rng.random(200) < share
-    rows[np.ix_(holed, [1])] = np.nan
-    rows[np.ix_(holed & (np.arange(200) % 3 == 0), [3])] = np.nan
-    np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=TOLERANCE, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("far", [1.0, 1e7])
-def test_independent_readings(far: float, rng: Any) -> None:
-    """Distances from means far apart are not expanded into products that would cancel."""
-    m, d = 3, 4
-    variance = rng.random((m, d)) + 0.5
-    location = rng.normal(size=(m, d)) * far
-    df, ones = np.array([np.inf, 4.0, np.inf]), np.ones(m)
-    term = Normal((0, 1, 2, 3), location, Independent(variance), df, ones, constants(m, d, df, ones))
-    rows = rng.normal(size=(50, d)) + location[np.arange(50) % m]
-    rows[rng.random(rows.shape) < 0.3] = np.nan
-    # cells themselves are rounded to 1e-16 of their size, and squares of tens lose that often
-    atol = 1e-12 + 1e-14 * far
-    np.testing.assert_allclose(run(term, rows), _sum_of_columns(term, variance, rows), rtol=1e-11, atol=atol)
-
-
-def _sum_of_columns(term: Normal, variance: Any, rows: Any) -> Any:
-    """Return independent Gaussians column by column; Student t's by SciPy."""
-    every = expected(term, np.stack([np.diag(own) for own in variance]), rows)
-    logs = stats.norm.logpdf(rows[:, None], term.location, np.sqrt(variance))
-    return np.where(np.isinf(term.df), np.nansum(logs, axis=2), every)
 
 
 @pytest.mark.parametrize("shared", [False, True])

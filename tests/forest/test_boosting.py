@@ -1,4 +1,4 @@
-"""Boosted trees against scikit-learn's, sums of whole numbers, and loops against NumPy."""
+"""Boosted trees against scikit-learn's, and sums of whole numbers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from in_numpy import GRADIENTS, HESSIANS, GradientGrowing, derivatives
+from in_numpy import GRADIENTS, HESSIANS, derivatives
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from suffice.forest import boosting
 from suffice.forest.boosting import Boosting, MeanBoosting, TreeSettings, read_trees, written_trees
 from suffice.kernels import growing as kernels
 from suffice.stats.rows import fingerprints, mixed
@@ -42,7 +41,8 @@ def boosted(X, y, w, rounds, inside=None, along=(), **settings):
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 @pytest.mark.parametrize("k", [2, 3, 6])
 @pytest.mark.parametrize("cells", [2, 20, 200])
-def test_scores_are_those_of_scikit_learn(rng, cells, k, missing):
+def test_scores_are_those_of_scikit_learn(rng, cells, k, missing, monkeypatch):
+    monkeypatch.setattr(kernels, "TABLES", 0 if k == 3 else 1 << 26)  # sums kept of one leaf, or of all
     X, y, _ = table(rng, 900, 5, k, cells, missing)
     w = rng.uniform(0.5, 3.0, 900)  # no two splits are worth the same
     peer = HistGradientBoostingClassifier(max_iter=12, early_stopping=False)
@@ -186,43 +186,7 @@ def test_few_rows_and_classes_that_are_not_there(rng):
     assert np.isfinite(absent.grown(2).scores(X)).all()
 
 
-# ── loops against NumPy ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(8, 400),
-    d=st.integers(1, 9),
-    k=st.integers(2, 5),
-    cells=st.sampled_from([1, 2, 7, 150]),
-    missing=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
-    slots=st.booleans(),
-    drawn=st.sampled_from(
-        [{}, {"leaves": 6, "rows": 3, "l2": 2.5}, {"rows": 5, "row_share": 0.6, "column_share": 0.5, "drawn": True}]
-    ),
-)
-def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slots, drawn):
-    rng = np.random.default_rng(seed)
-    X, y, w = table(rng, n, d, k, cells, missing)
-    order = rng.permutation(n)
-    inside, along = order[: max(1, 4 * n // 5)], order[max(1, 4 * n // 5) :]
-    found = []
-    for compiled in (True, False):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kernels, "TABLES", 1 << 26 if slots else 0)  # sums kept of all leaves, or of one
-            if not compiled:
-                patch.setattr(boosting, "Grower", GradientGrowing)
-            found.append(boosted(X, y, w, 4, inside, along, **drawn))
-    loop, plain = found
-    assert isinstance(loop._grower, kernels.Grower)
-    assert isinstance(plain._grower, GradientGrowing)
-    assert_array_equal(loop.along, plain.along)
-    one, other = loop.grown(4), plain.grown(4)
-    assert_array_equal(one.values, other.values)
-    assert_array_equal(one.cover, other.cover)
-    for name in ("column", "threshold", "left", "right", "missing_right", "roots"):
-        assert_array_equal(getattr(one.trees, name), getattr(other.trees, name))
+# ── loops ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 EVERY = kernels.Drawn(None, np.arange(2, dtype=np.int32)[None], np.zeros(1, dtype=np.int64))  # a round of all

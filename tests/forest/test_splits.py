@@ -1,23 +1,16 @@
-"""A tree grown from cells has the best split at every node, told by exact fractions; NumPy grows the same."""
+"""A tree grown from cells has the best split at every node, told by exact fractions."""
 
 import heapq
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
-from in_numpy import TreeGrowing
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from suffice.forest import frozen
 from suffice.forest.frozen import grow_tree, with_leaves
 from suffice.kernels import growing
-
-
-def in_numpy(cells, codes, weight, k, *, tries, least, drawn, tree):
-    """What grows the trees otherwise."""
-    return TreeGrowing(cells, codes, weight, k, tries, least, drawn).grown(tree)
 
 
 def table(seed, n=None, d=None, k=None, cells=None):
@@ -174,23 +167,6 @@ def test_few_leaves_are_those_of_the_best_splits(seed, most):
     assert {tuple(found[v]) for v in np.flatnonzero(fewer.column >= 0)} == {tuple(whole[v]) for v in wanted}
     leaves = np.concatenate([found[v] for v in np.flatnonzero(fewer.column < 0)])
     assert_array_equal(np.sort(leaves), np.arange(600))
-
-
-@given(seed=st.integers(0, 2**32 - 1), drawn=st.booleans(), weighted=st.booleans(), least=st.floats(0.1, 20))
-@settings(max_examples=150, deadline=None)
-def test_loops_and_numpy_grow_the_same_tree(seed, drawn, weighted, least):
-    rng = np.random.default_rng(seed)
-    cells, y, k = table(seed, n=int(rng.integers(1, 400)), cells=int(rng.integers(1, 300)))
-    weight = rng.integers(0, 5, len(y)) * rng.uniform(0.1, 3.0, len(y)) if weighted else np.ones(len(y))
-    weight[0] += 0.01
-    setting = {"tries": int(rng.integers(1, len(cells) + 1)), "least": least, "drawn": drawn, "tree": seed}
-    first = grow_tree(cells, y, weight, k, **setting)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frozen, "grow", in_numpy)
-        second = grow_tree(cells, y, weight, k, **setting)
-    for a, b in zip(first, second, strict=True):
-        assert a.dtype == b.dtype
-        assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(

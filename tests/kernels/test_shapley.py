@@ -3,11 +3,9 @@
 import itertools
 from math import comb
 
-import in_numpy
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from suffice.forest.scores import _nodes
 from suffice.kernels import trees
@@ -46,24 +44,6 @@ def test_values_are_means_over_all_orders(m, rng):
     for i, row in enumerate(cells):
         for leaf in range(0, leaves, 7):
             assert_allclose(found[i, :, leaf], by_subsets(row, *(part[:, leaf] for part in own)), atol=1e-13)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([1, 2, 3, 17, 63, 64]), st.sampled_from([1, 31, 32, 33, 100]))
-def test_values_are_the_same_to_the_last_bit(seed, m, leaves):
-    rng = np.random.default_rng(seed)
-    own, cells = paths(rng, m, leaves, m + 3), rng.integers(-1, 9, (5, m + 3)).astype(np.int16)
-    nodes = _nodes(min(m // 2 + 1, 16))
-    found = trees.product_values(cells, own, nodes)
-    assert_array_equal(found, in_numpy.product_values(cells, own, nodes))
-    assert_array_equal(found, trees.product_values(np.asfortranarray(cells), Ways(*map(np.asfortranarray, own)), nodes))
-
-
-def test_long_ways_and_no_rows(rng):
-    own, cells = paths(rng, 70, 9, 75), rng.integers(-1, 9, (3, 75)).astype(np.int16)
-    expected = in_numpy.product_values(cells, own, _nodes(16))
-    assert_array_equal(trees.product_values(cells, own, _nodes(16)), expected)
-    assert trees.product_values(cells[:0], Ways(*(part[:4] for part in own)), _nodes(3)).shape == (0, 4, 9)
 
 
 def test_what_does_not_fit_together(rng):

@@ -61,16 +61,6 @@ def test_bins_of_predictions_of_one_class(blobs):
     assert display.source == "predictions"
 
 
-def test_copies_of_rows_count(blobs):
-    X, y = blobs
-    X, y = np.concatenate([X, X[:5]]), np.concatenate([y, y[:5]])
-    model = NaiveBayes().fit(X, y)
-    display = CalibrationCurveDisplay.from_estimator(model, least=0)
-    p = np.exp(model.leave_one_out(X, y))
-    hit = model.classes_[p.argmax(axis=1)] == y
-    np.testing.assert_allclose(np.array(display.bins), recomputed(p.max(axis=1), hit, 15), rtol=1e-9)
-
-
 @pytest.mark.parametrize("least", [1, 5, 20, 1000])
 def test_bins_that_hold_few_rows_are_merged(blobs, least):
     X, y = blobs
@@ -105,15 +95,6 @@ def test_calibration_refusals(blobs):
         CalibrationCurveDisplay.from_estimator(model, label="oak")
     with pytest.raises(DataError, match="keeps no rows"):
         CalibrationCurveDisplay.from_estimator(NaiveBayes(keep_rows=0).fit(X, y))
-
-
-def test_kept_rows_of_a_mixed_table_with_holes(mixed):
-    X, y = mixed
-    model = NaiveBayes({"visits": "poisson"}).fit(X, y)
-    display = CalibrationCurveDisplay.from_estimator(model, least=0)
-    p = np.exp(model.leave_one_out(X, y))
-    hit = model.classes_[p.argmax(axis=1)] == y
-    np.testing.assert_allclose(np.array(display.bins), recomputed(p.max(axis=1), hit, 15), rtol=1e-9)
 
 
 def test_outlier_histogram(blobs):
@@ -203,11 +184,6 @@ def test_comparison_of_fitted_models(holed):
         ModelComparisonDisplay.from_estimators(models, X, y, columns=[0])
     with pytest.raises(SettingError, match="give a GaussianDiscriminant"):
         ModelComparisonDisplay.from_estimator(NaiveBayes(), X, y)
-
-
-def test_one_class_has_no_plane(blobs):
-    with pytest.raises(DataError, match="one class"):
-        DiscriminantPlaneDisplay.from_estimator(GaussianDiscriminant(shared=True).fit(blobs[0], ["a"] * len(blobs[0])))
 
 
 def test_worth_of_columns(blobs):

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm
-from sklearn.datasets import load_iris
 
 from suffice import (
     GaussianDiscriminant,
@@ -138,20 +136,6 @@ def test_effects_are_the_odds_of_a_row_of_which_nothing_else_is_known(estimator,
     assert_allclose(display.curves[0][:, 0], wanted, rtol=1e-7, atol=1e-9)
 
 
-def test_effects_follow_the_normal_densities_of_a_gaussian(blobs):
-    X, y = blobs
-    model = GaussianDiscriminant().fit(X, y)
-    display = EffectDisplay.from_estimator(model, columns=[0])
-    at = display.axes[0].at
-    log_p = np.stack(
-        [
-            norm.logpdf(at, mean[0], np.sqrt(own[0, 0]))
-            for mean, own in zip(model.means_, model.covariances_, strict=True)
-        ]
-    ).T
-    assert_allclose(display.effects[0], log_p - log_p.mean(axis=1, keepdims=True), rtol=1e-9)
-
-
 def test_effects_know_neither_units_nor_order_nor_priors(blobs):
     X, y = blobs
     one = EffectDisplay.from_estimator(GaussianDiscriminant().fit(X, y), columns=[2, 0])
@@ -212,16 +196,6 @@ def test_awkward_tables():
     WaterfallDisplay.from_estimator(model, table, row=4).figure_.canvas.draw()
 
 
-def test_more_columns_than_rows():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12, 40)), np.arange(12) % 3
-    for estimator in (NaiveBayes(), GaussianDiscriminant(shared=True), GaussianDiscriminant()):
-        model = estimator.fit(X, y)
-        assert len(EffectDisplay.from_estimator(model).axes) == 12
-        display = WaterfallDisplay.from_estimator(model, X)
-        assert_allclose(display.start + sum(step.nats for step in display.steps), display.end, rtol=1e-6, atol=1e-8)
-
-
 def test_columns_that_share_out_a_total_have_no_picture_of_their_own():
     counts = np.random.default_rng(0).poisson(2.0, size=(40, 6)).astype(float)
     model = NaiveBayes("multinomial").fit(counts, np.arange(40) % 2)
@@ -230,15 +204,3 @@ def test_columns_that_share_out_a_total_have_no_picture_of_their_own():
             display.from_estimator(model)
     display = WaterfallDisplay.from_estimator(model, counts)
     assert_allclose(display.start + sum(step.nats for step in display.steps), display.end)
-
-
-def test_numbers_as_labels_and_given_axes():
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    model = GaussianDiscriminant().fit(X, y == 2)
-    display = EffectDisplay.from_estimator(model, columns="sepal width (cm)", label=True)
-    assert display.sides == ["True against False"]
-    with pytest.raises(SettingError, match="label=1 is not a class"):
-        EffectDisplay.from_estimator(model, label=1)
-    ax = display.figure_.add_subplot()
-    assert EffectDisplay.from_estimator(model, columns="sepal width (cm)", ax=ax).ax_ is ax
-    assert WaterfallDisplay.from_estimator(model, X, ax=ax).ax_ is ax

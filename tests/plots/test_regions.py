@@ -10,12 +10,11 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscrimin
 from suffice.errors import SchemaError, SettingError
 from suffice.plots import DecisionRegionsDisplay
 from suffice.plots._style import rgb
-from suffice.plots.regions import shade
 
 
 @pytest.mark.parametrize(
     "estimator",
-    [GaussianDiscriminant(), GaussianDiscriminant(shared=True), MixtureDiscriminant(2, random_state=0), NaiveBayes()],
+    [GaussianDiscriminant(), MixtureDiscriminant(2, random_state=0), NaiveBayes(), GenerativeClassifier()],
     ids=lambda e: type(e).__name__,
 )
 def test_grid_is_the_posterior_with_other_columns_missing(estimator, blobs):
@@ -27,7 +26,7 @@ def test_grid_is_the_posterior_with_other_columns_missing(estimator, blobs):
     for i, b in enumerate(up.at):
         rows = np.full((7, 4), np.nan)
         rows[:, 3], rows[:, 1] = x.at, b
-        np.testing.assert_allclose(display.posterior[i], model.predict_proba(rows), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(display.posterior[i], model.predict_proba(rows), rtol=1e-10, atol=1e-300)
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("column 3", "column 1")
     assert display.ax_.get_xlim() == (x.low, x.high)
     assert display.ax_.get_ylim() == (up.low, up.high)
@@ -35,16 +34,6 @@ def test_grid_is_the_posterior_with_other_columns_missing(estimator, blobs):
     assert tuple(display.surface_.get_extent()) == (x.low, x.high, up.low, up.high)
     assert display.surface_.origin == "lower"
     np.testing.assert_allclose(x.at[0] - x.low, x.step / 2)
-
-
-def test_not_held_at_the_mean(blobs):
-    """Where a hidden column separates the classes, fixing it at its mean would give another answer."""
-    X, y = blobs
-    model = GaussianDiscriminant().fit(X, y)
-    display = DecisionRegionsDisplay.from_estimator(model, columns=[0, 1], grid=9)
-    at = np.stack([g.ravel() for g in np.meshgrid(display.axes[0].at, display.axes[1].at)], axis=1)
-    fixed = model.predict_proba(np.column_stack([at, np.tile(X[:, 2:].mean(axis=0), (81, 1))])).reshape(9, 9, 3)
-    assert np.abs(fixed - display.posterior).max() > 0.1
 
 
 def test_mixed_columns_and_missing_cells(mixed):
@@ -97,24 +86,6 @@ def test_fifteen_classes_have_a_legend_of_all(many):
     assert box.x0 >= display.ax_.get_window_extent().x1  # beside the data, not over it
 
 
-def test_one_column(blobs):
-    X, y = blobs
-    model = GaussianDiscriminant().fit(X[:, :1], y)
-    display = DecisionRegionsDisplay.from_estimator(model, X[:, :1], y, grid=11)
-    np.testing.assert_allclose(display.posterior, model.predict_proba(display.axes[0].at[:, None]), rtol=1e-12)
-    curves = [line for line in display.ax_.lines if len(line.get_xdata()) == 11]
-    np.testing.assert_allclose([line.get_ydata() for line in curves], display.posterior.T)
-
-
-def test_automatic_classifier_is_asked_for_its_stack(blobs):
-    X, y = blobs
-    model = GenerativeClassifier().fit(X, y)
-    display = DecisionRegionsDisplay.from_estimator(model, columns=[0, 2], grid=4)
-    rows = np.full((4, 4), np.nan)
-    rows[:, 0], rows[:, 2] = display.axes[0].at, display.axes[1].at[3]
-    np.testing.assert_allclose(display.posterior[3], model.predict_proba(rows), rtol=1e-10)
-
-
 def test_default_columns_are_those_that_tell_most(rng):
     y = np.repeat([0, 1], 60)
     X = rng.normal(size=(120, 5))
@@ -140,13 +111,6 @@ def test_priors_and_axes_are_passed_on(blobs):
     assert ax.get_legend() is None
 
 
-def test_without_kept_rows_or_data(blobs):
-    X, y = blobs
-    display = DecisionRegionsDisplay.from_estimator(GaussianDiscriminant(keep_rows=0).fit(X, y), columns=[0, 1])
-    assert display.points_ == []
-    assert display.axes[0].low < X[:, 0].mean() < display.axes[0].high
-
-
 @pytest.mark.parametrize("columns", [[0, 0], [0, 1, 2], []])
 def test_refuses_other_than_one_or_two_columns(blobs, columns):
     with pytest.raises(SettingError, match="two different columns"):
@@ -163,13 +127,6 @@ def test_refusals_name_what_is_wrong(blobs):
         DecisionRegionsDisplay.from_estimator(GaussianDiscriminant().fit(X, y), X, ["oak"] * len(y))
     with pytest.raises(ValueError, match="shares out a total"):
         DecisionRegionsDisplay.from_estimator(NaiveBayes("multinomial").fit(np.abs(X).round(), y), columns=[0, 1])
-
-
-def test_shade_is_white_where_nothing_is_known():
-    shades = shade(np.array([[0.25, 0.25, 0.25, 0.25], [0.0, 1.0, 0.0, 0.0]]))
-    # full strength leaves 45 % white over the colour of the class
-    np.testing.assert_allclose(shades[1], [*rgb(1), 0.55])
-    np.testing.assert_allclose(shades[0], [*rgb(0), 0.12])
 
 
 def test_a_rare_class_is_drawn_by_how_much_likelier_it_is(rng):

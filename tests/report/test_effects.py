@@ -15,7 +15,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.plots import EffectDisplay
 from suffice.plots._view import View
 from suffice.report import render_page
-from suffice.report.reasons import FOOT, LEFT, STRIP, WIDE, collect_effects, collect_swarms, ranks, swarm
+from suffice.report.reasons import FOOT, LEFT, STRIP, WIDE, collect_effects, collect_swarms
 
 
 def _points(path):
@@ -103,22 +103,6 @@ def test_few_of_many_rows_and_columns_are_drawn():
     (told,) = collect_swarms(View(NaiveBayes().fit(X, y)))
     assert told["rows"] == len(next(_dots(told["lines"][0]))) == 150  # 12,000 numbers of 40 columns and two classes
     assert (len(told["lines"]), told["left_out"]) == (10, 30)
-
-
-def test_rows_that_are_the_same_have_a_dot_each():
-    X, y = [["red", 1.0]] * 50 + [["blue", 2.0]] * 30, ["a"] * 50 + ["b"] * 30
-    (told,) = collect_swarms(View(NaiveBayes().fit(X, y)))
-    assert sorted(np.unique(next(_dots(told["lines"][0])), return_counts=True)[1].tolist()) == [30, 50]
-
-
-def test_swarms_keep_dots_apart_and_ranks_are_ranks():
-    offset = swarm(np.array([0.0, 0.001, 0.002, 5.0]), 0.0, 10.0)
-    assert len(set(offset[:3])) == 3
-    assert offset[3] == 0.0
-    assert abs(offset).max() <= 1.0
-    assert_allclose(ranks(np.array([3.0, 1.0, np.nan, 2.0])), [1.0, 0.0, np.nan, 0.5])
-    assert_allclose(ranks(np.exp([3.0, 1.0, 1.0, 2.0, 0.0])), ranks(np.array([3.0, 1.0, 1.0, 2.0, 0.0])))
-    assert_allclose(ranks(np.full(3, 7.0)), 0.5)
 
 
 def test_they_are_left_out_where_there_is_nothing_to_say():

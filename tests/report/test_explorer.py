@@ -13,10 +13,10 @@ from fitted_models import case
 from made_trees import made
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import NaiveBayes
 from suffice.export.lower import lower
 from suffice.questions.sets import set_limits
-from suffice.report.explorer import MOST_CLASSES, collect_explorer, page_cells, write_json
+from suffice.report.explorer import collect_explorer, page_cells, write_json
 
 
 @pytest.mark.parametrize("name", ["gaussian: full, own", "naive: all families", "automatic: mixed"])
@@ -110,17 +110,6 @@ def test_fields_ask_for_what_a_column_holds():
     assert fields["wing"]["open"] is True
 
 
-def test_fields_come_in_the_order_of_what_columns_are_worth(rng):
-    y = np.arange(80) % 2
-    X = pd.DataFrame(
-        {"nothing": rng.normal(size=80), "much": rng.normal(size=80) + 3 * y, "some": rng.normal(size=80) + y}
-    )
-    explorer = collect_explorer(NaiveBayes().fit(X, y))
-    assert [(own["name"], own["cell"]) for own in explorer["fields"]][:2] == [("much", 1), ("some", 2)]
-    assert explorer["program"]["columns"] == list(X)
-    assert explorer["left_out"] == 0
-
-
 def test_of_many_columns_the_twenty_that_tell_most_are_asked(rng):
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 130))
@@ -136,12 +125,6 @@ def test_of_many_columns_the_twenty_that_tell_most_are_asked(rng):
     assert len(asked) == 20
     for row in explorer["program"]["drawn"]:
         assert {j for j, cell in enumerate(row) if cell is not None} == asked
-
-
-def test_what_no_form_can_ask_says_why(rng):
-    y = np.repeat(np.arange(MOST_CLASSES + 1), 2)
-    X = rng.normal(size=(len(y), 1))
-    assert "classes" in collect_explorer(GaussianDiscriminant(shared=True).fit(X, y))["why_not"]
 
 
 def test_thresholds_of_sets_are_those_of_python():

@@ -15,7 +15,6 @@ from fitted_models import case, steps
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.report import collect_facts, render_page
-from suffice.report.facts import in_steps
 
 EMPTY = {"meta", "link", "br", "img", "hr", "input"}
 
@@ -136,11 +135,6 @@ def test_repairs_and_members_are_listed(blobs):
     assert sum(shares) == pytest.approx(1.0)
 
 
-def test_a_sign_takes_no_digit():
-    own = {"step": 1e-5, "phase": 0.0, "decimals": 5, "low": -1.0, "high": 1.0}
-    assert [in_steps(value, own) for value in (-0.7504, 0.7504)] == ["-0.75040", "0.75040"]
-
-
 @pytest.mark.parametrize(("columns", "said"), [(16, "1 column that is"), (17, "2 columns that are")])
 def test_one_column_is_not_columns(rng, columns, said):
     y = rng.integers(2, size=80)
@@ -166,26 +160,6 @@ def test_what_cannot_be_judged_says_why(blobs):
     assert "The components" in render_page(mixture)
     facts = collect_facts(NaiveBayes(keep_rows=0).fit(X, y))
     assert "keeps no rows" in facts["quality"]["why_not"]
-
-
-def test_file_is_complete_or_absent(tmp_path, blobs):
-    model = NaiveBayes().fit(*blobs)
-    path = tmp_path / "page.html"
-    model.to_html(path)
-    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    assert [item.name for item in tmp_path.iterdir()] == ["page.html"]
-    assert path.read_text(encoding="utf-8") == render_page(model)  # the same model, the same page
-    with pytest.raises(OSError, match="absent"):
-        model.to_html(tmp_path / "absent" / "page.html")
-
-
-def test_one_row_a_class_and_columns_that_do_not_vary(tmp_path):
-    """Pictures of pairs of columns of which no density knows one."""
-    X = [[3.0, 6.0, 1.0, 2.0], [3.0, 6.0, 2.0, 5.0], [3.0, 6.0, 4.0, 1.0]]
-    for classes in (["a", "a", "a"], ["a", "b", "b"]):
-        for shared in (False, True):
-            GaussianDiscriminant(shared=shared).fit(X, classes).to_html(tmp_path / "page.html")
-            assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_what_a_forest_cannot_is_said():

@@ -13,7 +13,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.datasets import penguins_path
 from suffice.report import collect_profile, profile_table, render_page
 from suffice.report.profile.alerts import recall_alone
-from suffice.report.profile.columns import HEIGHTS, are_dates, bins_of, number, step_of
+from suffice.report.profile.columns import HEIGHTS, are_dates, bins_of, number
 from suffice.report.profile.table import correlations, learned_table
 
 
@@ -120,23 +120,6 @@ def test_bars_are_counts(messy):
             np.testing.assert_allclose(picture["shares"], shares, rtol=5e-3)
 
 
-@pytest.mark.parametrize(
-    ("values", "step"),
-    [
-        ([1, 2, 5], 1.0),
-        ([10, 30, 70], 20.0),
-        ([0.1, 0.2, 0.3, 0.7], 0.1),
-        ([1.25, 1.5, 2.0], 0.25),
-        ([0.1, 0.1 + 1e-7], None),
-        ([np.pi, np.e + 1, 7.0], None),
-        ([3.0], None),
-        ([1e15, 2e15], None),
-    ],
-)
-def test_step(values, step):
-    assert step_of(np.array(values, dtype=float)) == (None if step is None else pytest.approx(step))
-
-
 @pytest.mark.parametrize("span", [1, 2, 19, 20, 21, 37, 59, 60, 101, 365, 1000])
 def test_bars_of_whole_numbers_hold_as_many_numbers_each(span):
     """Else a flat column would look like a comb."""
@@ -147,13 +130,6 @@ def test_bars_of_whole_numbers_hold_as_many_numbers_each(span):
     assert 0 < held[-1] <= held[0]
     assert bins.number <= 20
     assert held.sum() == len(values)
-
-
-def test_one_far_value_does_not_hide_the_rest(rng):
-    values = np.append(rng.normal(size=500), 1e9)
-    bins = bins_of(values, np.ones(501))
-    assert (bins.low, bins.high) == (pytest.approx(values.min()), pytest.approx(values[:-1].max(), abs=4))
-    assert bins.place(values)[-1] == -1
 
 
 @pytest.mark.parametrize(
@@ -351,21 +327,6 @@ def test_each_alert(rng):
             ]
 
 
-def test_identifiers_are_not_ages_or_wages(rng):
-    """Whole numbers that happen to differ, and measurements, are no identifiers."""
-    n = 300
-    X = pd.DataFrame(
-        {
-            "wage": rng.choice(np.arange(100_000, 999_999), n, replace=False),
-            "weight": rng.normal(80, 10, n),
-            "year": rng.integers(1900, 2020, n),
-        }
-    )
-    assert "identifier" not in kinds(profile_table(X, rng.choice(["a", "b"], n)))
-    X = pd.DataFrame({"age": [21, 34, 45, 52, 60, 19, 71, 28, 33, 48, 57, 39]})
-    assert "identifier" not in kinds(profile_table(X, ["a", "b"] * 6))
-
-
 def test_recall_alone_is_that_of_each_row_judged_by_the_others(rng):
     n = 120
     y = rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
@@ -409,18 +370,6 @@ def test_units_change_no_alert(messy):
     assert kinds(one) == kinds(two)
     bars = [by_name(profile)["width"]["picture"]["bars"] for profile in (one, two)]
     assert bars[0] == bars[1]
-
-
-def test_rows_of_small_weight_are_rows(messy):
-    X, y = messy
-    light = collect_profile(NaiveBayes().fit(X, y, sample_weight=np.full(len(X), 1e-6)))
-    assert kinds(light) == kinds(profile_table(X, y))
-
-
-def test_counts_of_one_total_have_no_importance(rng):
-    X = rng.poisson(1.0, (60, 5))
-    model = NaiveBayes(families="multinomial").fit(X, rng.choice(["a", "b"], 60))
-    assert not collect_profile(model)["has_importance"]
 
 
 def test_weight_two_is_a_row_twice(messy):
@@ -509,16 +458,6 @@ def test_without_rows_the_table_given_is_looked_at(messy):
     assert unlabelled["classes"][-1]["label"] == "without a label"
 
 
-def test_importance_is_that_of_the_model(penguins):
-    X, y = penguins
-    model = NaiveBayes().fit(X, y)
-    worth = model.importance()
-    columns = collect_profile(model)["columns"]
-    assert [own["importance"] for own in columns] == pytest.approx(list(worth.mean))
-    best = sorted(columns, key=lambda own: own["rank"])
-    assert [own["importance"] for own in best] == sorted(worth.mean, reverse=True)
-
-
 # --- awkward tables --------------------------------------------------------------------------------------------------
 
 
@@ -537,13 +476,6 @@ def test_tiny_tables(X, y):
     assert profile["rows"] == len(X)
     assert "</ul>" in render_section(profile)
     json.dumps(profile)
-
-
-def test_a_table_without_rows_or_columns():
-    for table in (pd.DataFrame({"a": np.zeros(0)}), pd.DataFrame(index=range(3))):
-        profile = profile_table(table)
-        assert profile["columns"] == [] or profile["columns"][0]["picture"] is None
-        assert "some rows" in render_section(profile).lower()
 
 
 def test_hostile_names_are_text():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import _arrays
 from suffice.stats import CategoricalStats
 from suffice.stats.counts import CodedColumns
 
@@ -56,18 +55,6 @@ def test_numbers_and_truth_values_that_are_equal_are_one_level():
     a = CategoricalStats.summarize(CodedColumns(((0, 1),), (np.array([0, 1, 1]),)))
     b = CategoricalStats.summarize(CodedColumns(((False, True),), (np.array([1, 0]),)))
     assert_array_equal(a.merge(b).counts[0], [[2, 3]])
-
-
-def test_threads_change_nothing(rng, monkeypatch):
-    rows, codes = columns(rng, 300_000, [3] * 8), rng.integers(0, 4, 300_000)
-    weight = rng.random(300_000)
-    found = []
-    for threads in (1, 2, 5):
-        monkeypatch.setattr(_arrays, "workers", lambda threads=threads: threads)
-        found.append(CategoricalStats.summarize(rows, codes, 4, weight))
-    for other in found[1:]:
-        for one, same in zip(other.counts, found[0].counts, strict=True):
-            assert_array_equal(one, same)
 
 
 def test_no_columns_of_text_in_a_class():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import _arrays
 from suffice.errors import DataError
 from suffice.stats import (
     DiagonalScatter,
@@ -67,27 +66,6 @@ def test_sums(rng, form, n, d, k, weighted, dtype):
     assert gap.max() < 1e-12
 
 
-def test_numpy_covariance_with_frequency_weights(rng):
-    X, copies = rng.normal(size=(60, 4)) * [1, 10, 1e3, 1e-3], rng.integers(1, 6, 60)
-    stats = GaussianStats.summarize(X, None, 1, copies.astype(float))
-    assert_allclose(stats.scatter.values[0] / copies.sum(), np.cov(X.T, fweights=copies, ddof=0), rtol=1e-12)
-    assert_allclose(stats.mean[0], np.average(X, axis=0, weights=copies), rtol=1e-13)
-
-
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-@pytest.mark.parametrize("offset", [1e4, 1e8])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_scatter_survives_an_offset(rng, form, offset, dtype):
-    """Raw second moments would leave nothing at 1e8; the centred scatter is exact for the rows as they are stored."""
-    X = (rng.normal(size=(500, 3)) * 30 + offset).astype(dtype)
-    codes = rng.integers(0, 2, 500)
-    _, mean, scatter = sums(X, codes, 2, np.ones(500))
-    stats = GaussianStats.summarize(X, codes, 2, None, form)
-    assert_allclose(stats.mean, mean.astype(float), rtol=1e-15)
-    # an error e of the mean enters as n e², e = 1.5e-8 of 30: far below this
-    assert_allclose(stats.scatter.values, reduced(scatter, form).astype(float), rtol=1e-9, atol=1e-6)
-
-
 @pytest.mark.parametrize("form", [FullScatter, PooledScatter], ids=lambda form: form.name)
 def test_few_wide_rows_are_kept_as_rows(rng, form):
     """A table of 20 × 5,000 has 2e8 bytes of scatter matrix and 8e5 bytes of rows."""
@@ -99,21 +77,6 @@ def test_few_wide_rows_are_kept_as_rows(rng, form):
     assert isinstance(merged.scatter, LowRankScatter)
     assert merged.scatter.values.shape[0] <= 20 + 2  # one more row per class, for the distance between the halves
     assert_allclose(merged.scatter.diagonal(2), stats.scatter.diagonal(2), rtol=1e-10)
-
-
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_threads_change_nothing(rng, form, monkeypatch):
-    """The rows are split by their shape alone, so any number of threads gives the same bits."""
-    X, codes = rng.normal(size=(150_000, 20)), rng.integers(0, 3, 150_000)
-    weight = rng.random(150_000) + 0.5
-    found = []
-    for threads in (1, 2, 3, 8):
-        monkeypatch.setattr(_arrays, "workers", lambda threads=threads: threads)
-        found.append(GaussianStats.summarize(X, codes, 3, weight, form))
-    for other in found[1:]:
-        assert_array_equal(other.scatter.values, found[0].scatter.values)
-        assert_array_equal(other.mean, found[0].mean)
-        assert_array_equal(other.weight, found[0].weight)
 
 
 @pytest.mark.parametrize("form", [FullScatter, PooledScatter], ids=lambda form: form.name)
@@ -134,20 +97,6 @@ def test_how_classes_are_dealt_to_threads_changes_nothing(rng, form, products, m
 
 
 # --- missing cells ---
-
-
-def test_diagonal_counts_each_column_by_itself(rng):
-    X, codes = rng.normal(size=(80, 3)) + 10, rng.integers(0, 2, 80)
-    weight = rng.integers(1, 4, 80).astype(float)
-    X[rng.random(X.shape) < 0.4] = np.nan
-    stats = GaussianStats.summarize(X, codes, 2, weight, DiagonalScatter)
-    for c in range(2):
-        for j in range(3):
-            own = (codes == c) & ~np.isnan(X[:, j])
-            total, mean, scatter = sums(X[own][:, [j]], np.zeros(own.sum(), int), 1, weight[own])
-            assert_allclose(stats.weight[c, j], float(total[0]))
-            assert_allclose(stats.mean[c, j], float(mean[0, 0]), rtol=1e-13)
-            assert_allclose(stats.scatter.values[c, j], float(scatter[0, 0, 0]), rtol=1e-11)
 
 
 @pytest.mark.parametrize("form", [FullScatter, PooledScatter], ids=lambda form: form.name)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from numpy.testing import assert_allclose
 from statistic_laws import assert_same_statistics, check_statistics
 
 from suffice.stats import (
@@ -96,13 +95,6 @@ def test_patterns_of_missing_cells(rng, form, n, d, k, holes):
     check_statistics(Settled(PatternStats, k, d, form), X, codes, k)
 
 
-@pytest.mark.parametrize("form", MATRICES, ids=by_name)
-def test_patterns_in_a_table_wider_than_long(rng, form):
-    X, codes = table(rng, 30, 140, 2)
-    X[::3, 5] = np.nan
-    check_statistics(Settled(PatternStats, 2, 140, form), X, codes, 2)
-
-
 @pytest.mark.parametrize(("n", "d", "k", "holes"), [(40, 3, 2, 0.3), (60, 5, 3, 0.7), (200, 150, 2, 0.1)])
 def test_diagonal_with_missing_cells(rng, n, d, k, holes):
     X, codes = table(rng, n, d, k, holes)
@@ -146,18 +138,6 @@ def test_far_from_the_origin(rng, statistic, form, offset):
     check_statistics(Settled(statistic, 2, 3, form), X, codes, 2, tolerance=1e-8)
 
 
-def test_one_row_and_no_rows(rng):
-    X, codes = table(rng, 5, 3, 1)
-    for form in FORMS:
-        one = GaussianStats.summarize(X[:1], codes[:1], 1, None, form)
-        assert_allclose(one.mean[0], X[0])
-        assert not one.scatter.values.any()
-        none = GaussianStats.summarize(X[:0], codes[:0], 1, None, form)
-        assert_same_statistics(none, GaussianStats.zero(1, 3, form), 0.0)
-        assert_same_statistics(none.merge(one), one, 0.0)
-        assert_same_statistics(none.merge(none), none, 0.0)
-
-
 @st.composite
 def weighted_parts(draw):
     """Rows with exact small numbers, their classes and weights, and a number of the part each belongs to."""
@@ -186,26 +166,3 @@ def test_any_weighted_parts_merge_to_the_whole(data, form, holes):
         merged = merged.merge(kind.summarize(X[own], codes[own], k, weight[own], form))
     # weights span 4e3 and cells 1e3: sums of squares of ±1e3 leave rounding of 1e6 · 1e-16 beside variances near 1
     assert_same_statistics(merged, whole, 1e-9)
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    cells=st.lists(
-        st.tuples(st.sampled_from([None, "a", "b", "c", "d"]), st.integers(0, 2), st.integers(0, 3)), min_size=1
-    ),
-    data=st.data(),
-)
-def test_any_parts_of_counts_merge_to_the_whole(cells, data):
-    """Counts with whole weights are exact, so nothing may differ."""
-    column, codes, parts = ([cell[i] for cell in cells] for i in range(3))
-    codes = np.array(codes)
-    weight = np.array(
-        data.draw(st.lists(st.integers(1, 9), min_size=len(cells), max_size=len(cells))), dtype=np.float64
-    )
-    whole = CategoricalStats.summarize(coded([column]), codes, 3, weight)
-    merged = CategoricalStats.zero(3, 1)
-    for part in range(4):
-        own = [i for i, number in enumerate(parts) if number == part]
-        rows = coded([[column[i] for i in own]])
-        merged = merged.merge(CategoricalStats.summarize(rows, codes[own], 3, weight[own]))
-    assert_same_statistics(merged, whole, 0.0)

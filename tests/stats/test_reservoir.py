@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from suffice.stats import ByClass, Reservoir
 from suffice.stats.counts import CodedColumns
-from suffice.stats.rows import concat_rows, fingerprints, level_keys, priorities, take_rows
+from suffice.stats.rows import fingerprints, level_keys, priorities, take_rows
 
 LEVELS = ("blue", "green", "red")
 
@@ -102,13 +102,6 @@ def test_the_sample_is_one_at_random(rng):
     assert np.abs(error).max() < 4
 
 
-def test_whole_numbers_are_spread_as_well_as_others(rng):
-    X = rng.integers(0, 40, (20_000, 4)).astype(float)
-    sample = Reservoir.summarize((X,), np.zeros(len(X), int), ("only",), None, 1000)
-    assert 1000 <= len(sample.codes) <= 1003  # equal hashes of unequal rows are kept together
-    assert abs(sample.rows[0].mean() - X.mean()) < 4 * X.std() / np.sqrt(4000)
-
-
 def test_forgotten_rows_leave_and_later_rows_do_not_slip_in(rng):
     X, y = rng.normal(size=(3000, 2)), np.zeros(3000, int)
     whole = Reservoir.summarize((X,), y, ("a",), None, 400)
@@ -120,15 +113,6 @@ def test_forgotten_rows_leave_and_later_rows_do_not_slip_in(rng):
     assert held < set(direct.identity.tolist())
     again = left.merge(Reservoir.summarize((X[:1500],), y[:1500], ("a",), None, 400))
     assert contents(again, "a") == contents(whole, "a")
-
-
-def test_a_copy_less(rng):
-    X = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, np.nan]])
-    sample = Reservoir.summarize((X,), np.zeros(3, int), ("a",), np.array([1.0, 3.0, 2.0]))
-    assert sorted(zip(sample.copies.tolist(), sample.weight.tolist(), strict=True)) == [(1, 2), (2, 4)]
-    assert sorted(sample.row_weight().tolist()) == [2, 2]
-    left = sample.subtract(Reservoir.summarize((X[:1],), np.zeros(1, int), ("a",)))
-    assert sorted(zip(left.copies.tolist(), left.weight.tolist(), strict=True)) == [(1, 2), (1, 3)]
 
 
 def test_files(rng):
@@ -162,13 +146,3 @@ def test_hashes_of_levels():
     assert_array_equal(level_keys(range(-2, 4)), level_keys(tuple(range(-2, 4))))
     assert_array_equal(level_keys((1.0, 2.0)), level_keys((1, 2)))
     assert len(np.unique(level_keys(("1", 1, "a", 1.5, "")))) == 6
-
-
-def test_vocabularies_are_joined():
-    a = CodedColumns((("x", "z"),), (np.array([1, -1]),))
-    b = CodedColumns((("y", "z"),), (np.array([0, 1]),))
-    joined = concat_rows(a, b)
-    assert joined.levels == (("x", "y", "z"),)
-    assert joined.codes[0].tolist() == [2, -1, 1, 2]
-    assert_array_equal(fingerprints(joined)[[0]], fingerprints(joined)[[3]])
-    assert_array_equal(fingerprints(a)[[0]], fingerprints(b)[[1]])

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import tracemalloc
 import zipfile
 from contextlib import contextmanager
 
@@ -189,25 +188,6 @@ def test_a_loaded_model_chooses_nothing_and_answers_to_the_bit(name, tmp_path, m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mixed", "missing cells", "trees", "rows without a label"])
-def test_what_members_say_of_rows_left_out_is_made_again(name, tmp_path, monkeypatch):
-    """Their own scores, and those by some columns, by which columns are judged."""
-    make, options = TABLES[name]
-    model, _, _ = fit(make, **options)
-    model.save(tmp_path / "m.suffice")
-    again = load(tmp_path / "m.suffice")
-    ours, theirs = again._fitted.pool, model._fitted.pool
-    assert [own.name for own in ours.members] == [own.name for own in theirs.members]
-    for mine, other in zip(ours.members, theirs.members, strict=True):
-        assert_array_equal(mine.left_out_scores, other.left_out_scores, err_msg=mine.name)
-    for asked in (model, again):
-        asked.worth = asked.importance()
-    no_choosing(monkeypatch)
-    assert_array_equal(again.worth.mean, model.worth.mean)
-    assert_array_equal(again.worth.standard_error, model.worth.standard_error)
-
-
-@pytest.mark.slow
 def test_every_kind_of_member_is_among_those():
     assert any("independent" in own["name"] for own in fit(apart)[0].members_)
     assert any("joint model: a forest" in str(note) for note in fit(skewed)[0].notes_)
@@ -217,20 +197,6 @@ def test_every_kind_of_member_is_among_those():
         "mixture per class, normal scores",
     }
     assert any("unlabelled" in own["name"] for own in fit(half_labelled)[0].members_)
-
-
-@pytest.mark.slow
-def test_exports_and_pages_of_a_loaded_model(tmp_path, monkeypatch):
-    model, _, _ = fit(mixed, weighted=True)
-    model.save(tmp_path / "m.suffice")
-    pages = []
-    for number, asked in enumerate((model, load(tmp_path / "m.suffice"))):
-        asked.to_html(tmp_path / f"{number}.html")
-        sql, onnx = asked.to_sql(), asked.to_onnx().SerializeToString()
-        pages.append(((tmp_path / f"{number}.html").read_text(encoding="utf-8"), sql, onnx))
-        no_choosing(monkeypatch)
-    assert pages[0][1:] == pages[1][1:]
-    assert pages[0][0] == pages[1][0]
 
 
 # --- where there is no choice, rows are asked ---
@@ -452,28 +418,6 @@ def test_a_choice_by_other_rules(saved, choices, monkeypatch):
     chooses_anew(path, model, X, choices)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda left: left[:-1],
-        lambda left: left[:, :-1],
-        lambda left: left.ravel(),
-        lambda left: left.astype(np.float32),
-        lambda left: left - 1.0,
-        lambda left: np.zeros_like(left),
-        lambda left: np.full_like(left, np.nan),
-        lambda left: np.full_like(left, -1e300),
-    ],
-    ids=["rows", "classes", "flat", "type", "scaled", "zero", "nan", "huge"],
-)
-def test_left_out_posteriors_that_are_none(saved, choices, change):
-    model, path, X, _ = saved
-    with changed(path) as (parts, _):
-        parts["choice_left_out.npy"] = npy(change(np.load(io.BytesIO(parts["choice_left_out.npy"]))))
-    chooses_anew(path, model, X, choices)
-
-
 def test_a_file_of_an_earlier_format_has_no_such_parts(saved):
     _, path, _, _ = saved
     parts = parts_of(path)
@@ -485,20 +429,6 @@ def test_a_file_of_an_earlier_format_has_no_such_parts(saved):
         load(path)
     pack(path, {name: data for name, data in parts.items() if not name.startswith("choice")})
     assert load(path).predict(mixed()[0]) is not None
-
-
-def test_no_memory_is_spent_on_a_choice(saved):
-    """Shapes and numbers that a file claims, beyond what it holds."""
-    _, path, _, _ = saved
-    size = path.stat().st_size
-    with changed(path) as (parts, document):
-        parts["choice_left_out.npy"] = npy(np.zeros(3)).replace(b"(3,)", b"(9**9,)"[:4])
-        document["choice"] = "[" * 10_000
-    tracemalloc.start()
-    load(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 30 * size + (4 << 20)
 
 
 TREES = {}

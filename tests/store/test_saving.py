@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -135,24 +134,6 @@ def test_a_model_replaces_only_the_file_it_came_from(path):
     fresh.save(path)  # a new fit was never loaded
     second.fit(X[:12], Y[:12]).save(path)
     assert load(path).statistics_.rows == 12
-
-
-def test_threads_that_repeat_a_refused_edit_lose_nothing(path):
-    def add(i):
-        refused = 0
-        while True:
-            try:
-                load(path).partial_fit(X[i : i + 1], Y[i : i + 1]).save(path)
-            except ModelChangedError:
-                refused += 1
-            else:
-                return refused
-
-    with ThreadPoolExecutor(8) as pool:
-        refused = sum(pool.map(add, range(32)))
-    assert load(path).statistics_.rows == 60 + 32
-    assert refused > 0
-    assert files(path.parent) == ["m.suffice"]
 
 
 HOLDER = """
@@ -316,19 +297,6 @@ def test_a_fifo_and_a_device_are_written_into(path, tmp_path):
         assert archive.testzip() is None
 
 
-@posix
-def test_standard_output_is_appended_to(path, tmp_path):
-    out = tmp_path / "out"
-    out.write_bytes(b"before\n")
-    code = f"from suffice import load; print('text'); load({str(path)!r}).save('/dev/stdout')"
-    with out.open("ab") as file:
-        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
-    data = out.read_bytes()
-    assert data.startswith(b"before\ntext\nPK")
-    (tmp_path / "copy.suffice").write_bytes(data[len(b"before\ntext\n") :])
-    assert load(tmp_path / "copy.suffice").statistics_.rows == 60
-
-
 def test_something_else_is_not_replaced_by_a_model(path, tmp_path):
     notes, empty = tmp_path / "notes.txt", tmp_path / "empty.suffice"
     notes.write_text("my only copy")
@@ -341,13 +309,6 @@ def test_something_else_is_not_replaced_by_a_model(path, tmp_path):
     damaged.write_bytes(path.read_bytes()[:700])
     load(path).save(damaged)
     assert load(damaged).statistics_.rows == load(empty).statistics_.rows == 60
-
-
-@posix
-def test_a_long_name_can_be_saved_to(path, tmp_path):
-    long = tmp_path / ("ä" * 123 + ".suffice")
-    load(path).save(long)
-    assert load(long).statistics_.rows == 60
 
 
 # --- weights without end ---------------------------------------------------------------------------------------------
