@@ -90,21 +90,6 @@ def test_a_thread_that_helps_may_ask_for_help(monkeypatch):
     assert list(parallel_map(total, [4] * 5)) == [3**4] * 5
 
 
-def test_many_threads_share_those_that_help(monkeypatch):
-    monkeypatch.setattr(_arrays, "workers", lambda: 2)
-    found = {}
-
-    def ask(name):
-        found[name] = [list(parallel_map(lambda x: x + name, range(50))) for _ in range(20)]
-
-    asking = [threading.Thread(target=ask, args=(name,)) for name in range(6)]
-    for own in asking:
-        own.start()
-    for own in asking:
-        own.join(60)
-    assert found == {name: [[x + name for x in range(50)]] * 20 for name in range(6)}
-
-
 def test_results_are_yielded_while_others_are_made(monkeypatch):
     """And who stops asking has no item begun afterwards."""
     monkeypatch.setattr(_arrays, "workers", lambda: 2)

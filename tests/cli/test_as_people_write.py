@@ -22,7 +22,6 @@ from suffice import NaiveBayes, load
 from suffice.cli.files import read_file
 from suffice.engines import Reading, Remark, open_source
 from suffice.engines.calendar import Facts, as_dates, days, moments, part
-from suffice.engines.cells import strip_units
 from suffice.errors import SourceError
 
 LOOSE = settings(
@@ -202,13 +201,6 @@ def test_old_readings_stay(write) -> None:
     assert column(path, text=("v",)).to_pylist() == ["$5", "$7"]
     assert column(path, target="v", labels="text").to_pylist() == ["$5", "$7"]
     assert column(path, as_is=lambda name: name == "v").to_pylist() == ["$5", "$7"]
-
-
-def test_undressing_leaves_other_texts_alone() -> None:
-    texts = ["", "x", "5 apples", "A5", "%", "()", "(a)", "1-2", "$$5", "5%%", "((5))", "+-5", None]
-    found = strip_units(pa.array(texts))
-    assert found.bare.to_pylist() == texts
-    assert set(found.unit.to_pylist()) == {""}
 
 
 # --- dates -----------------------------------------------------------------------------------------------------------
@@ -513,11 +505,3 @@ def test_files_of_two_notations_are_said(tmp_path) -> None:
         (tmp_path / f"{name}.csv").write_text(visits(WRITTEN[form]))
     with pytest.warns(Remark, match="different notations of the dates in 'seen'"):
         assert open_source(tmp_path).schema.field("seen").type == pa.string()
-
-
-def test_open_source_gives_the_columns_of_the_calendar(write) -> None:
-    with pytest.warns(Remark):
-        opened = open_source(write("t.csv", visits(WRITTEN["iso"])))
-    assert opened.schema.names == ["id", "seen", "seen_month", "seen_weekday", "x", "y"]
-    [batch] = opened.batches(["seen_weekday", "x"])
-    assert set(batch.column("seen_weekday").to_pylist()) == {1, 2, 3, 4, 5, 6, 7}

@@ -35,6 +35,12 @@ def half(write, frame):
     return write("half.csv", frame.iloc[::2].to_csv(index=False))
 
 
+@pytest.fixture
+def few(write, frame):
+    """Every sixth row of them."""
+    return write("few.csv", frame.iloc[::6].to_csv(index=False))
+
+
 def logistic(numbers: list[str], categories: list[str]):
     numeric = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     columns = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
@@ -106,8 +112,8 @@ def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
         assert found[name]["calibration_error"] == pytest.approx(binned_gap(posterior.max(axis=1), right), abs=1e-9)
 
 
-def test_folds_given_judge_every_model(cli, half) -> None:
-    words = ("compare", half, "--target", "species", "--json")
+def test_folds_given_judge_every_model(cli, few) -> None:
+    words = ("compare", few, "--target", "species", "--json")
     for options in (["--folds", "2"], ["--by", "folds"]):
         document = json.loads(cli(*words, *options).out)
         assert document["by"] == "folds"
@@ -146,8 +152,8 @@ def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_the_same_seed_gives_the_same_numbers(cli, half) -> None:
-    words = ("compare", half, "--target", "species", "--folds", "2", "--json")
+def test_the_same_seed_gives_the_same_numbers(cli, few) -> None:
+    words = ("compare", few, "--target", "species", "--folds", "2", "--json")
     runs = [json.loads(cli(*words, "--seed", seed).out)["models"] for seed in (3, 3, 4)]
     a, b, c = ([(m["accuracy"], m["log_loss"]) for m in models] for models in runs)
     assert a == b != c
@@ -238,8 +244,7 @@ def test_curves_are_those_of_the_library(cli, frame, half, tmp_path) -> None:
     assert "344 rows (projected)" in text
 
 
-def test_curves_refuse_what_does_not_fit(cli, refused, write, frame) -> None:
-    few = write("few.csv", frame.iloc[::6].to_csv(index=False))
+def test_curves_refuse_what_does_not_fit(cli, refused, few) -> None:
     done = cli("compare", few, "--target", "species", "--curve", "--draws", 1)
     assert "There are 58 rows with a label" in done.out
     for options in (("--curve", "--folds", 3), ("--curve", "--by", "loo"), ("--draws", 2), ("-o", "x.csv")):

@@ -41,7 +41,7 @@ def test_every_command_works_as_shown(run_once, told, cli, monkeypatch) -> None:
     monkeypatch.chdir(run_once[0])
     shown = [shlex.split(line.partition("$ ")[2]) for line in told if line.lstrip().startswith("$ ")]
     assert [words[1] for words in shown] == ["compare", "fit", "predict", "show", "--help"]
-    for words in shown:
+    for words in shown[1:]:  # the tour itself has just compared
         cli(*words[1:]).ok()
 
 
@@ -62,7 +62,7 @@ def test_the_examples_of_all_help_texts_run_in_its_folder(run_once, cli, tmp_pat
 
 def test_a_step_that_fails_ends_it(tmp_path, monkeypatch) -> None:
     short = tmp_path / "short.csv"
-    short.write_text("".join(penguins_path().read_text().splitlines(keepends=True)[::4]))
+    short.write_text("".join(penguins_path().read_text().splitlines(keepends=True)[::8]))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "NEW_PENGUINS", "island\nDream\n")
     monkeypatch.setattr(demo, "penguins_path", lambda: short)

@@ -210,7 +210,7 @@ def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
     rows = 1.5 * rng.normal(size=(16, 3))[who] + 0.3 * rng.normal(size=(64, 3)) + (who % 2)[:, None]
     table = pa.table({**{f"x{j}": rows[:, j] for j in range(3)}, "who": [f"p{i}" for i in who], "sick": who % 2})
     data, to = write("t.csv", table), tmp_path / "m.suffice"
-    cli("fit", data, "--target", "sick", "--groups", "who", "-o", to).ok()
+    cli("fit", data, "--target", "sick", "--groups", "who", "--model", "nb", "-o", to).ok()
     model = load(to)
     assert model.feature_names_in_.tolist() == ["x0", "x1", "x2"]
     assert len(np.unique(model.statistics_.sample.group)) == 16
@@ -229,6 +229,6 @@ def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
     for command in (("fit", data, "-o", tmp_path / "n.suffice"), ("labels", data), ("compare", data)):
         assert "'nobody' for --groups" in cli(*command, "--target", "sick", "--groups", "nobody").complaint
     parts = tmp_path / "parts.suffice"
-    cli("fit", data, "--target", "sick", "--groups", "who", "-o", parts, "--engine", "local").ok()
+    cli("fit", data, "--target", "sick", "--groups", "who", "--model", "nb", "-o", parts, "--engine", "local").ok()
     np.testing.assert_allclose(load(parts).loss_, model.loss_, rtol=1e-9)
     assert load(parts).feature_names_in_.tolist() == ["x0", "x1", "x2"]

@@ -429,32 +429,6 @@ def test_what_nothing_decides_is_named(cli, write, tmp_path) -> None:
     assert load(tmp_path / "n").means_.min(axis=0)[0] > 1000
 
 
-NUMBERS = {"\u22125": -5.0, "1 234": 1234.0, "1\u00a0234,5": 1234.5, "1\u202f234": 1234.0, "1'234,5": 1234.5}
-
-
-def test_numbers_as_people_write_them(write) -> None:
-    with pytest.warns(Remark):
-        found = read_file(write("t.csv", "v;w\n" + "".join(f"{text};x\n" for text in NUMBERS)))
-    assert found.columns["v"].to_pylist() == list(NUMBERS.values())
-    with pytest.warns(Remark):
-        quoted = read_file(write("q.csv", 'v,w\n"1,5",x\n2,y\n1\u2019234,z\n'.replace("1\u2019234", '"1\u2019234,5"')))
-    assert quoted.columns["v"].to_pylist() == [1.5, 2.0, 1234.5]
-
-
-def test_old_model_files_know_nothing_of_dialects(cli, write, tmp_path) -> None:
-    model = priced(cli, write, tmp_path, ["9.100,00", "8.250,50"])
-    with zipfile.ZipFile(model) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members["model.json"])
-    assert document["dialect"]["decimals"] == {"price": ","}
-    for wrong in ({"decimal": 3}, {**document["dialect"], "decimal": "x"}, []):
-        with zipfile.ZipFile(model, "w") as archive:
-            for name, data in members.items():
-                own = json.dumps({**document, "dialect": wrong}).encode() if name == "model.json" else data
-                archive.writestr(zipfile.ZipInfo(name), own)
-        assert "cannot be" in cli("show", model).complaint or cli("show", model).status == 1
-
-
 # --- what cannot be read ---------------------------------------------------------------------------------------------
 
 

@@ -143,24 +143,6 @@ fit negative.csv --target species --family poisson -o x.suffice
 fit M --target species -o x.suffice
 """
 
-OTHERS = """
-predict
-predict M
-predict M D D
-predict M D --keep 3
-fit D
-compare D --target none
-compare D --target species --folds 1
-compare D --target species --folds 400
-compare M --target species
-compare D --target species --draws 3
-compare D --target species --by other
-labels D --target species --fdr 2
-labels M --target species
-completion powershell
-frobnicate
-demo --seed x
-"""
 KINDS = ("nb", "full", "shared", "mixture", "forest", "auto")
 
 
@@ -224,19 +206,13 @@ def test_no_command_says_a_word_of_python(cli, folder, monkeypatch, model) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", ["nb", "full", "mixture", "auto"])
 def test_no_fit_says_a_word_of_python(cli, folder, monkeypatch, model) -> None:
     heard = {}
     for line in EVERY_FIT.strip().splitlines():
         heard[line] = said(cli, folder, monkeypatch, f"{line} --model {model} --force")
     assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
     assert sum(text.startswith("suffice: ") for text in heard.values()) > 15
-
-
-def test_no_other_line_says_a_word_of_python(cli, folder, monkeypatch) -> None:
-    heard = {line: said(cli, folder, monkeypatch, line) for line in OTHERS.strip().splitlines()}
-    assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
-    assert all(heard.values())
 
 
 # ── every text of the library, whether a command meets it or not ──────────────────────────────────────────────

@@ -20,9 +20,6 @@ from suffice.export.lower import lower
 from suffice.export.program import Pairs
 from suffice.export.sql import query
 
-ESTIMATORS = [GaussianDiscriminant, NaiveBayes, MixtureDiscriminant, GenerativeClassifier]
-
-
 LONG = ("automatic: penguins", "automatic: parts", "automatic: trees")  # queries of many pairs of levels or trees
 
 
@@ -252,14 +249,6 @@ def test_the_check_finds_a_query_that_is_off(monkeypatch) -> None:
     with pytest.raises(ExportError, match="does not answer as the model does"):
         model.to_sql()
     assert model.to_sql(check=False)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_model_that_is_not_fitted(estimator) -> None:
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(NotFittedError):
-        estimator().to_sql()
 
 
 def test_too_many_pairs_of_levels_are_refused_by_their_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from suffice.errors import ExportError
 from suffice.export.lower import Lowering
 from suffice.export.onnx import graph
 from suffice.export.onnx.file import TOLERANCE, build, check, feeds
-from suffice.export.program import Code, Program, TreeSums
+from suffice.export.program import Program, TreeSums
 from suffice.export.sql import terms as sql_trees
 from suffice.export.sql.query import write_query
 from suffice.export.sql.terms import MOST_VALUES
@@ -51,20 +51,6 @@ def test_interpreter_equals_the_trees(make: Any) -> None:
         assert isinstance(term, TreeSums)
         cells = columns.read(read.numbers, read.coded).cells
         np.testing.assert_allclose(run.term(term)[1], scores.scores(cells), rtol=1e-13, atol=1e-13)
-
-
-def test_rows_reach_every_kind_of_cell() -> None:
-    """Among the cells tried are missing ones, levels never seen, and both ways of a missing cell."""
-    model, program, trees, rows = made()
-    read = model._fitted.rows(rows)[-1]
-    scores, columns = trees[1]
-    cells = columns.read(read.numbers, read.coded).cells
-    unknown = np.array(columns.sizes)[len(columns.numbers) :] - 1
-    assert (cells == -1).any(axis=0).all()
-    assert (cells[:, len(columns.numbers) :] == unknown).any()
-    assert scores.trees.missing_right.any()
-    assert not scores.trees.missing_right.all()
-    assert any(isinstance(code, Code) and list(code.levels) != sorted(code.levels) for code in program.codes)
 
 
 def answers(program: Program, rows: pd.DataFrame) -> tuple[Any, Any]:
@@ -147,11 +133,3 @@ def test_the_density_of_a_forest_is_refused_with_its_size() -> None:
     job = Lowering(model._fitted.schema)
     with pytest.raises(ExportError, match=rf"60 trees of {size:,} leaves for 3 classes.*Next"):
         job.product(Product((density,)), [range(columns.d)])
-
-
-def test_columns_that_no_tree_looks_at_are_not_read() -> None:
-    before = made()
-    _, columns = before.trees[0]
-    term = with_trees(before.model, [(chain(columns), columns)]).terms[-1]
-    assert isinstance(term, TreeSums)
-    assert len(term.codes) == 1

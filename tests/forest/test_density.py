@@ -5,7 +5,7 @@ import pytest
 from forests import coded, every_row, grown, small_table
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.2], ids=["complete", "holed"])
@@ -18,23 +18,6 @@ def joint(density):
     """All rows with their log probability under each class: the density times the measure of a step."""
     rows, step = every_row()
     return rows, density.log_density(rows) + np.log(step)
-
-
-def test_adds_up_to_one_with_the_level_that_was_never_seen(density):
-    """Numbers go on beyond those seen, and categories have one level more than those seen."""
-    rows, step = every_row((4, 3))
-    assert_allclose(np.exp(density.log_density(rows)).sum(axis=0) * step, 1.0, atol=1e-6)
-
-
-def test_boxes_hold_what_the_normal_law_says(density):
-    """What lies in the box of each leaf, of a Gaussian in normal scores cut at the edges of its cells."""
-    columns, tables = density.columns, density.tables
-    low, high = density.trees.boxes(columns.sizes)
-    for leaf, node in enumerate(density.trees.leaf_nodes[:40]):
-        for j, own in enumerate(columns.numbers):
-            law = norm(tables.mean[leaf, :, j], tables.spread[leaf, j])
-            held = law.cdf(own.edges[high[node, j] + 1]) - law.cdf(own.edges[low[node, j]])
-            assert_allclose(np.exp(density._log_mass[leaf, :, j]), np.maximum(held, 1e-15), rtol=1e-9, atol=1e-14)
 
 
 def test_a_column_of_one_value_has_no_density_and_one_of_no_cell_says_nothing(rng):
@@ -149,23 +132,6 @@ def test_fillings_are_means_and_modes_of_the_conditional_density(density, joint,
             assert_allclose(filled[j], shares @ np.clip(rows[same, 0].round(), 0, 4), atol=1e-6)
         else:
             assert filled[j] == np.argmax(np.bincount(rows[same, j].astype(int), weights=shares))
-
-
-def test_columns_that_no_row_shows_are_not_looked_at(rng, monkeypatch):
-    """TrainingStats cells of three among many columns: terms of these alone, in all trees."""
-    n, d = 150, 12
-    y = rng.integers(0, 2, n)
-    density = grown(rng.normal(size=(n, d)) + y[:, None], coded([rng.integers(0, 3, n)], [("a", "b", "c")]), y)[0]
-    density = density.density()
-    rows = np.full((20, d + 1), np.nan)
-    rows[:, 4:7] = rng.normal(size=(20, 3))
-    looked, cell = set(), type(density)._log_cell
-    monkeypatch.setattr(type(density), "_log_cell", lambda self, r, j, *told: looked.add(j) or cell(self, r, j, *told))
-    found = density.log_density(rows)
-    assert looked == {4, 5, 6}
-    assert "_log_levels" not in vars(density)
-    part, value = next(iter(density.marginals(rows)))
-    assert_allclose(found[part], value(np.array([4, 5, 6])), atol=1e-10)
 
 
 @pytest.mark.parametrize("known", [(0,), (2,), (5,), (1, 4), (0, 5), (6, 5)], ids=str)

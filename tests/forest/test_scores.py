@@ -104,33 +104,6 @@ def test_contributions_are_shapley_values(table, kind, request):
         assert_allclose(found[i], expected / len(orders), atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["forest", "boosted"])
-@pytest.mark.parametrize("table", ["mixed", "iris"])
-def test_contributions_add_up(table, kind, request):
-    """To the difference from a row of which nothing is known; a cell that is missing adds nothing."""
-    case = request.getfixturevalue(table)
-    scores, reading = members(case)[kind].trees, case[1].rows.forest
-    cells = reading.cells[~reading.open.any(axis=1)][:40]
-    found, whole = scores.contributions(cells), scores.scores(cells)
-    assert_allclose((found.sum(axis=1) - whole) - (found.sum(axis=1) - whole)[:1], 0.0, atol=1e-9)
-    holed = cells.copy()
-    holed[:, 1] = -1
-    assert (scores.contributions(holed)[:, 1] == 0.0).all()
-
-
-def test_paths_are_found_once(iris, monkeypatch):
-    """A second row walks no tree: what is left are sums, over the leaves of all trees at once."""
-    member, cells = members(iris)["forest"], iris[1].rows.forest.cells
-    walks, walk = [], module._Paths.to_leaves.__func__
-    monkeypatch.setattr(
-        module._Paths, "to_leaves", classmethod(lambda cls, *given: walks.append(len(given[2])) or walk(cls, *given))
-    )
-    first = member.trees.contributions(cells[:1])
-    assert walks == [len(member.trees.cover)]
-    assert_allclose(member.trees.contributions(cells[:2])[:1], first)
-    assert len(walks) == 1
-
-
 def test_paths_to_many_leaves_are_found_so_many_at_a_time_and_not_kept(iris, monkeypatch):
     member, cells = members(iris)["forest"], iris[1].rows.forest.cells[:3]
     trees = member.trees

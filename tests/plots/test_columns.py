@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice import GaussianDiscriminant, NaiveBayes
 from suffice.plots import ClassDensitiesDisplay
 
 
@@ -62,15 +62,6 @@ def test_the_twelve_that_tell_most(rng):
     assert display.ax_.get_xlabel() == "column 17"
     legend = display.figure_.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1"]
-
-
-def test_automatic_classifier_and_many_classes(mixed, many):
-    X, y = mixed
-    display = ClassDensitiesDisplay.from_estimator(GenerativeClassifier().fit(X, y))
-    assert [axes.get_xlabel() for axes in display.axes_] == list(X)
-    display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(*many))
-    assert [len(lines) for lines in display.lines_] == [15, 15, 15]
-    assert {line.get_linestyle() for line in display.lines_[0]} == {"-", "--"}
 
 
 def test_one_column_on_given_axes(blobs):

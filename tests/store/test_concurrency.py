@@ -30,28 +30,6 @@ MODELS = {
 EACH = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 
-@pytest.mark.slow
-@EACH
-def test_many_threads_get_the_answers_of_one(make):
-    """The model is estimated by whichever thread asks first: all eight ask at once, each its own rows."""
-    X, y = load_iris(return_X_y=True)
-    X = X.copy()
-    X[::11, 2] = np.nan
-    alone = make().fit(X, y)
-    parts = [X[i::8] for i in range(8)]
-    wanted = [(alone.predict_proba(part), alone.score_samples(part), alone.impute(part)) for part in parts]
-    for _ in range(3):
-        together = make().fit(X, y)
-        together._learned = replace(together._learned)  # as after an edit: the next question estimates it
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(together.predict_proba, parts))
-            densities = list(pool.map(together.score_samples, parts))
-            filled = list(pool.map(together.impute, parts))
-        for answers, own in zip(zip(found, densities, filled, strict=True), wanted, strict=True):
-            for answer, other in zip(answers, own, strict=True):
-                np.testing.assert_array_equal(answer, other)
-
-
 @pytest.fixture
 def often_switched():
     """Threads take turns a thousand times as often as usual, so that they meet everywhere."""
@@ -212,50 +190,3 @@ def test_a_killed_writer_leaves_a_whole_file(kind, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == ["survived", str(KILLS), "saved", str(KILLS)]
-
-
-LOADER = """
-import os, signal, sys, time
-import numpy as np
-from suffice import GaussianDiscriminant, load
-
-path, loads = sys.argv[1], int(sys.argv[2])
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(400, 30)), np.arange(400) % 3
-models = [GaussianDiscriminant().fit(X, y), GaussianDiscriminant().fit(X + 1.0, y)]
-models[0].save(path)
-child = os.fork()
-if child == 0:
-    while True:
-        for model in models:
-            model.save(path)
-try:
-    seen = [0, 0]
-    for _ in range(loads):
-        means = load(path).means_
-        same = [np.array_equal(means, model.means_) for model in models]
-        assert sum(same) == 1
-        seen[same.index(True)] += 1
-        time.sleep(0.003)
-finally:
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-print(*seen)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_loading_while_another_process_saves(tmp_path):
-    loads = 10 * KILLS
-    done = subprocess.run(
-        [sys.executable, "-c", LOADER, tmp_path / "model.suffice", str(loads)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    seen = [int(word) for word in done.stdout.split()]
-    assert sum(seen) == loads
-    assert min(seen) > 0  # it did change under the reader

@@ -592,17 +592,6 @@ def test_numbers_that_no_rows_have(request, name, array, change):
     refuses(file)
 
 
-@pytest.mark.parametrize("change", [{"keep_rows": "2000"}, {"keep_rows": 2000.0}, {"keep_rows": -1}, {"priors": 7}])
-def test_settings_of_another_type(gaussian, change):
-    gaussian.document["settings"].update(change)
-    refuses(gaussian)
-
-
-def test_a_document_with_unknown_keys_inside(gaussian):
-    gaussian.document["schema"]["columns"][0]["note"] = "x"
-    refuses(gaussian, "'schema' would not be written like this")
-
-
 def test_truth_values_that_are_neither(automatic):
     name = next(name for name in automatic.members if name.startswith("sample_n"))
     data = bytearray(automatic.members[name])

@@ -222,11 +222,6 @@ def test_cells_of_other_types_are_refused_by_name(X, message):
         read_table(X)
 
 
-def test_text_is_no_number():
-    with pytest.raises(SchemaError, match=r"column 1 holds categories"):
-        read_table([[1.0, "x"]]).numeric([1])
-
-
 @pytest.mark.parametrize(
     ("X", "message"),
     [

@@ -186,11 +186,6 @@ def test_a_column_of_nulls_is_of_no_kind(X):
     assert np.isnan(read_table(X).numeric([0])).all()
 
 
-def test_declared_categories_of_a_column_of_nulls():
-    X = pandas(pd.Categorical([None, None], categories=["a", "b"]))
-    assert cells(X) == [None, None]
-
-
 def test_a_text_column_of_nulls_reads_as_missing_numbers():
     for X in (pandas([None, None], "string"), polars([None, None], pl.String), arrow([None, None], pa.string())):
         assert np.isnan(read_table(X).numeric([0])).all()
@@ -205,12 +200,6 @@ def test_names_that_are_no_text_are_positions():
         assert table.schema.names == (0, 1)
         assert not table.schema.named
         assert_array_equal(table.numeric([1, 0]), [[2, 1], [5, 3]])
-
-
-def test_any_text_is_a_name():
-    names = ["", "été", "a b", "🦉", "Σ"]
-    for X in (pd.DataFrame([range(5)], columns=names), pl.DataFrame({name: [1] for name in names})):
-        assert read_table(X).schema.names == tuple(names)
 
 
 @pytest.mark.parametrize(
@@ -313,13 +302,6 @@ def test_a_signalling_nan_is_a_missing_cell():
     assert kinds(pandas([Decimal("sNaN"), None], object)) == ["empty"]
 
 
-def test_columns_of_polars_objects_are_filled():
-    X = pl.DataFrame({"a": pl.Series([Decimal("1.5"), pd.NA, Decimal(3), Decimal(4)], dtype=pl.Object)})
-    filled = NaiveBayes().fit(X, list("aaab")).impute(X)["a"]
-    assert filled.to_list() == [Decimal("1.5"), pytest.approx(filled[1]), Decimal(3), Decimal(4)]
-    assert 1.5 < filled[1] < 4.0
-
-
 def test_columns_without_a_name():
     for names in ([np.nan, None], [None, None], [np.nan, np.nan], [pd.NA, 1, None]):
         X = pd.DataFrame(np.zeros((2, len(names))), columns=pd.Index(names, dtype=object))
@@ -343,13 +325,6 @@ def test_text_that_is_not_unicode_is_refused_by_name(dtype):
 def test_names_that_are_not_unicode_are_refused():
     with pytest.raises(SchemaError, match=r"A column has the name 'half \\ud83d', which is not valid Unicode"):
         read_table(pd.DataFrame([[1.0]], columns=pd.Index([HALF], dtype=object)))
-
-
-@pytest.mark.parametrize("X", [pandas([1.0, np.inf]), polars([1.0, np.inf]), arrow([1.0, -np.inf])])
-def test_infinity_is_an_error_that_names_the_column(X):
-    for read in (lambda table: table.numeric([0]), lambda table: table.categories(0)):
-        with pytest.raises(DataError, match="infinity in column 'a'"):
-            read(read_table(X))
 
 
 @pytest.mark.parametrize("X", [pd.Series([1, 2]), pl.Series([1, 2]), pa.chunked_array([[1, 2]]), pa.array([1, 2])])
