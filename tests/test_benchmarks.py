@@ -170,12 +170,6 @@ def test_wins_ties_losses_and_failures():
     assert failures(compared()) == ["other on tae (1×): ValueError: why"]
 
 
-def test_ratios_of_losses_near_nothing_are_of_the_floor():
-    from accuracy_summary import ratio
-
-    assert ratio(pd.DataFrame({"suffice": [1e-9], "other": [0.004]}), "other") == pytest.approx(4.0)
-
-
 def test_a_table_that_not_all_were_measured_on_is_named_and_left_out():
     from accuracy_summary import complete
 
@@ -183,33 +177,6 @@ def test_a_table_that_not_all_were_measured_on_is_named_and_left_out():
     found, left_out = complete(lines)
     assert left_out == ["penguins"]
     assert {line["table"] for line in found} == {"iris", "wine", "crabs", "tae"}
-
-
-def test_learning_curves_are_drawn_where_there_are_some(tmp_path):
-    from accuracy_curves import curve_rows, draw_curves
-
-    lines = []
-    for size, losses in ((500, (0.5, 0.6)), (3782, (0.4, 0.3))):
-        part = "large" if size == 3782 else "curves"
-        for model, loss in zip(("suffice", "LightGBM"), losses, strict=True):
-            lines += folds("phoneme", model, loss, part=part, learned=size)
-    assert "phoneme" in draw_curves(lines, tmp_path / "curves.svg").read_text(encoding="utf-8")
-    assert curve_rows(lines)[2:] == [
-        "| phoneme | 500 | **0.500** | 0.600 |  |",
-        "| phoneme | 3,782 | 0.400 | **0.300** |  |",
-    ]
-    assert draw_curves(compared(), tmp_path / "none.svg") is None
-
-
-def test_a_report_can_be_made_before_all_is_measured():
-    from accuracy_report import page, report, short
-
-    ours = [line for line in compared() if line["model"] == "suffice"]
-    others = [line for line in compared() if line["model"] != "suffice"]
-    assert "### Medium" in report([{**line, "table": "breast_cancer"} for line in ours[:2]], None)
-    assert "Left out, for not every classifier" in report(others, None)
-    assert "Nothing measured yet" in page(others, None)
-    assert "Nothing measured yet" in short(others)
 
 
 def test_reports_name_what_is_lost_and_what_failed():

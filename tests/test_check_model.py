@@ -40,7 +40,7 @@ def test_estimators_of_numbers(name, holes, rng):
 
 
 def test_mixed_columns(rng):
-    n = 120
+    n = 72
     y = np.array(["a", "b", "c"])[np.arange(n) % 3]
     X = np.empty((n, 4), dtype=object)
     X[:, 0] = rng.normal(size=n) + np.arange(n) % 3

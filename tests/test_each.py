@@ -59,23 +59,6 @@ def test_each_target_has_a_copy_of_its_own_and_all_are_tried(each, project, caps
     assert sorted(path.name for path in project.glob("[!.]*")) == ["Makefile", "tracked", "untracked"]
 
 
-@needs_make
-def test_without_git_what_is_built_is_left_out(each, project, tmp_path):
-    shutil.rmtree(project / ".git")
-    (project / ".venv").mkdir()
-    each.copy(project, tmp_path / "copy")
-    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["Makefile", "tracked", "untracked"]
-
-
-@needs_make
-def test_some_targets_alone(each, project, capsys):
-    assert each.main(["good", "last"], project) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "2 tried, 0 failed"
-    assert each.main(["each", "goood"], project) == 2
-    told = "each: it is this one; goood: the Makefile has none. Next: take some of good, bad, last."
-    assert told in capsys.readouterr().err
-
-
 def test_the_lists_name_targets_of_the_makefile(each, monkeypatch):
     monkeypatch.setenv("MAKEFLAGS", "w")  # `make test` hands on what makes this one tell where it enters and leaves
     known = each.targets(ROOT / "Makefile")

@@ -19,7 +19,6 @@ from suffice import (
     NaiveBayes,
     load,
 )
-from suffice.cli.show import percent, plus_minus
 from suffice.datasets import penguins_path
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
@@ -300,25 +299,6 @@ def test_show_describes_columns_of_a_forest_as_drawn_rows_do(cli, tmp_path, peng
     assert missing["bill_length_mm"] == pytest.approx(2 / 344)
     assert missing["year"] == 0
     assert max(map(len, cli("show", file).out.splitlines())) <= 100
-
-
-@pytest.mark.parametrize(
-    ("mean", "deviation", "text"),
-    [
-        (38.791, 2.663, "38.8 ± 2.7"),
-        (3700.66, 458.6, "3701 ± 459"),
-        (14.98, 0.981, "14.98 ± 0.98"),
-        (3.0, None, "always 3"),
-        (0.00012345, 0.00001, "0.0001234 ± 1e-05"),
-        (1234567890.0, 2e7, "1.235e+09 ± 2e+07"),
-    ],
-)
-def test_deviations_are_given_to_two_figures(mean, deviation, text) -> None:
-    assert plus_minus(mean, deviation) == text
-
-
-def test_percentages_are_not_rounded_to_certainty() -> None:
-    assert [percent(p) for p in (0, 1e-9, 0.5, 1 - 1e-9, 1)] == ["0.0%", "<0.1%", "50.0%", ">99.9%", "100.0%"]
 
 
 def test_models_of_unnamed_columns_go_by_position(cli, write, tmp_path) -> None:

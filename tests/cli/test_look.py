@@ -64,25 +64,6 @@ def test_columns_and_alerts(cli, shop) -> None:
     assert f"paid: yes {counts['yes']}, no {counts['no']}, Yes {counts['Yes']}" in text
 
 
-def test_every_kind_of_file_says_the_same(cli, shop, tmp_path) -> None:
-    path, table = shop
-    table.to_parquet(tmp_path / "shop.parquet")
-    one, two = looked(cli, path, "--target", "paid"), looked(cli, tmp_path / "shop.parquet", "--target", "paid")
-    for part in ("columns", "alerts", "holes", "repeated"):
-        assert one[part] == two[part], part
-
-
-def test_without_a_target_all_columns_are_told(cli, shop) -> None:
-    path, table = shop
-    rest = table.drop(columns=["order", "shop"])
-    found = looked(cli, path, "--drop", "order", "--drop", "shop")
-    assert [own["name"] for own in found["columns"]] == ["paid", "age", "net", "gross"]
-    alerts = {own["kind"]: own["text"] for own in found["alerts"]}
-    assert alerts.keys() == {"levels alike", "placeholder", "copy", "repeated rows"}
-    assert alerts["repeated rows"].startswith(f"{rest.duplicated().sum()} rows repeat another one (one")
-    assert "paid:" not in cli("look", path).out
-
-
 def test_rows_without_a_label_are_counted(cli, tmp_path) -> None:
     path = tmp_path / "some.csv"
     path.write_text("x,y\n1,a\n2,\n3,b\n4,\n5,a\n")

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from suffice.datasets import penguins_path
-
 
 @pytest.fixture
 def terminal(monkeypatch) -> Callable[[], None]:
@@ -22,26 +20,19 @@ def terminal(monkeypatch) -> Callable[[], None]:
     return pretend
 
 
-def test_a_bar_at_a_terminal(terminal, cli) -> None:
-    terminal()
-    done = cli("compare", penguins_path(), "--target", "species", "--folds", "2").ok()
-    assert "Comparing" in done.err
+@pytest.mark.parametrize(
+    ("is_terminal", "no_color", "more", "shown"),
+    [(True, False, [], True), (True, False, ["--quiet"], False), (True, True, [], False), (False, False, [], False)],
+)
+def test_a_bar_is_for_a_terminal(terminal, cli, write, monkeypatch, is_terminal, no_color, more, shown) -> None:
+    data = write("t.csv", "x,y\n" + "".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(20)))
+    if is_terminal:
+        terminal()
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    done = cli("compare", data, "--target", "y", "--folds", "2", *more).ok()
+    assert ("Comparing" in done.err) == shown
     assert "Comparing" not in done.out
-
-
-def test_no_bar_when_quiet(terminal, cli) -> None:
-    terminal()
-    assert cli("compare", penguins_path(), "--target", "species", "--folds", "2", "--quiet").err == ""
-
-
-def test_no_bar_under_no_color(terminal, cli, monkeypatch) -> None:
-    terminal()
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert cli("compare", penguins_path(), "--target", "species", "--folds", "2").err == ""
-
-
-def test_no_bar_away_from_a_terminal(cli) -> None:
-    assert cli("compare", penguins_path(), "--target", "species", "--folds", "2").err == ""
 
 
 def test_columns_that_only_name_the_rows_are_remarked(cli, write, tmp_path) -> None:

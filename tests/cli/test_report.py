@@ -13,29 +13,6 @@ def test_report_writes_a_page(cli, model, tmp_path):
     assert "bill_length_mm" in text
 
 
-def test_report_prints_facts(cli, model, tmp_path):
-    done = cli("report", model, "--json").ok()
-    facts = json.loads(done.out)
-    assert facts["rows"] == 344
-    assert [entry["label"] for entry in facts["classes"]] == ["Adelie", "Chinstrap", "Gentoo"]
-    assert not list(tmp_path.glob("*.html"))
-
-
-def test_report_does_not_replace_its_model(cli, model):
-    before = model.read_bytes()
-    assert cli("report", model, "-o", model).status == 2
-    assert model.read_bytes() == before
-
-
-def test_report_of_the_automatic_classifier(cli, tmp_path, rng):
-    from suffice import GenerativeClassifier
-
-    X = rng.normal(size=(60, 2))
-    GenerativeClassifier().fit(X, ["a", "b"] * 30).save(tmp_path / "model.suffice")
-    done = cli("report", tmp_path / "model.suffice", "--json").ok()
-    assert json.loads(done.out)["members"]
-
-
 def test_report_of_a_table(cli, model, tmp_path):
     from suffice.datasets import penguins_path
 

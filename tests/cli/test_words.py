@@ -109,39 +109,6 @@ report M -o x.csv
 report M other.csv --target none -o x.html
 """
 
-EVERY_FIT = """
-fit D --target species -o x.suffice --keep-rows 3
-fit D --target species -o x.suffice --keep-rows -3
-fit D --target species -o x.suffice --keep-rows many
-fit D --target species -o x.suffice --shrinkage 2
-fit D --target species -o x.suffice --shrinkage 0
-fit D --target species -o x.suffice --shrinkage x
-fit D --target species -o x.suffice --smoothing -1
-fit D --target species -o x.suffice --smoothing x
-fit D --target species -o x.suffice --divisor other
-fit D --target species -o x.suffice --components 0
-fit D --target species -o x.suffice --components 300
-fit D --target species -o x.suffice --components x
-fit D --target species -o x.suffice --family island=poisson
-fit D --target species -o x.suffice --family bill_length_mm=categorical
-fit D --target species -o x.suffice --family bill_length_mm=multinomial
-fit D --target species -o x.suffice --family poisson
-fit D --target species -o x.suffice --engine dask
-fit D --target species -o x.suffice --engine other
-fit D --target bill_length_mm -o x.suffice
-fit D --target island -o x.csv
-fit constant.csv --target species -o x.suffice --shrinkage 0
-fit few.csv --target species -o x.suffice
-fit infinite.csv --target species -o x.suffice
-fit huge.csv --target species -o x.suffice
-fit one.csv --target species -o x.suffice
-fit empty.csv --target species -o x.suffice
-fit names.csv --target species -o x.suffice
-fit D --target species --drop none -o x.suffice
-fit D --target species --weight sex -o x.suffice
-fit negative.csv --target species --family poisson -o x.suffice
-fit M --target species -o x.suffice
-"""
 
 KINDS = ("nb", "full", "shared", "mixture", "forest", "auto")
 
@@ -203,16 +170,6 @@ def test_no_command_says_a_word_of_python(cli, folder, monkeypatch, model) -> No
     heard = {line: said(cli, folder, monkeypatch, line, model) for line in EVERY_MODEL.strip().splitlines()}
     assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
     assert sum(map(bool, heard.values())) > 30  # they do say something
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["nb", "full", "mixture", "auto"])
-def test_no_fit_says_a_word_of_python(cli, folder, monkeypatch, model) -> None:
-    heard = {}
-    for line in EVERY_FIT.strip().splitlines():
-        heard[line] = said(cli, folder, monkeypatch, f"{line} --model {model} --force")
-    assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
-    assert sum(text.startswith("suffice: ") for text in heard.values()) > 15
 
 
 # ── every text of the library, whether a command meets it or not ──────────────────────────────────────────────

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from suffice import GaussianDiscriminant, NaiveBayes, load
+from suffice import NaiveBayes, load
 from suffice.drop_in import (
     BernoulliNB,
     CategoricalNB,
@@ -194,45 +194,6 @@ def test_qda_mends_what_theirs_refuses():
     assert {note.label for note in model.notes_} == {0, 2}
     with pytest.raises((np.linalg.LinAlgError, ValueError)):
         peer_of(model).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
-def test_answers_are_those_of_the_parent(kind):
-    X, y, rows = table("iris")
-    parent = GaussianDiscriminant(shared=kind is LinearDiscriminantAnalysis).fit(X, y)
-    model = kind().fit(X, y)
-    holed = np.where(np.random.default_rng(2).random(rows.shape) < 0.2, np.nan, rows)
-    for name in ("predict_log_proba", "score_samples", "explain"):
-        assert_allclose(getattr(model, name)(holed), getattr(parent, name)(holed), rtol=1e-9, atol=1e-10)
-    # no rows are kept that could tell how numbers were recorded
-    assert_allclose(model.impute(holed), parent.impute(holed, as_recorded=False), rtol=1e-9, atol=1e-10)
-    assert_allclose(model.leave_one_out(X, y), parent.leave_one_out(X, y), atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("model", "error", "text"),
-    [
-        (LinearDiscriminantAnalysis("qr"), SettingError, "'svd', 'lsqr', 'eigen'"),
-        (LinearDiscriminantAnalysis(shrinkage=0.1), NotImplementedError, "svd"),
-        (LinearDiscriminantAnalysis("lsqr", shrinkage="oas"), SettingError, "auto"),
-        (LinearDiscriminantAnalysis("lsqr", shrinkage=1.5), SettingError, "1.5"),
-        (LinearDiscriminantAnalysis(n_components=3), SettingError, "n_components"),
-        (LinearDiscriminantAnalysis(priors=[0.5, 0.5]), SettingError, "Number of priors"),
-        (QuadraticDiscriminantAnalysis(solver="lsqr"), SettingError, "'svd', 'eigen'"),
-        (QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=3), AttributeError, "fit"),
-        (GaussianNB(priors=[0.5, 0.2, 0.2]), SettingError, "sum of the priors"),
-        (BernoulliNB(binarize=-1.0), SettingError, "binarize"),
-        (MultinomialNB(alpha=-1.0), SettingError, "alpha"),
-        (MultinomialNB(alpha=[1.0, 2.0]), SettingError, "n_features"),
-        (CategoricalNB(min_categories=2.5), SettingError, "integral"),
-    ],
-    ids=str,
-)
-def test_settings_that_cannot_work(model, error, text):
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(error, match=text):
-        model.fit(X, y)
-    assert not hasattr(model, "classes_")
 
 
 def test_leave_one_out_is_refused_where_no_closed_form_holds():

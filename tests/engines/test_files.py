@@ -1,7 +1,6 @@
 """Files of a table: what names, patterns and folders mean, and every way in which a file can be wrong."""
 
 import json
-import os
 
 import numpy as np
 import pyarrow as pa
@@ -163,12 +162,3 @@ def test_a_name_that_would_ask_for_another_column_as_it_is_written(name, tmp_pat
     for path in sorted(tmp_path.iterdir()):
         with pytest.raises(SourceError, match=rf"{path.name}' has a column whose name begins with .* NUL: '\\x00"):
             open_source(path)
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
-def test_no_permission(table, tmp_path):
-    path = tmp_path / "t.parquet"
-    pq.write_table(table, path)
-    path.chmod(0)
-    with pytest.raises(SourceError, match="no permission"):
-        open_source(path)

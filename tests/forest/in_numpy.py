@@ -66,31 +66,6 @@ def count_splines(splines, rows, codes, k, weight):
     return np.concatenate(found, axis=1)
 
 
-def between_knots(x, knots, table):
-    """Return what lies between the values (k, knots) of a table, 0 where x is missing."""
-    left, share, seen = spline_weights(x, knots)
-    right = np.minimum(left + 1, len(knots) - 1)
-    return np.where(seen[:, None] > 0, (1.0 - share)[:, None] * table.T[left] + share[:, None] * table.T[right], 0.0)
-
-
-def splines_left_out(x, knots, counts, codes, removed, strengths):
-    """Return log density ratios (strengths, n, k) of a column, each row left out of its counts (k, knots)."""
-    own = np.zeros((len(x), len(counts)))
-    own[np.arange(len(x)), codes] = removed
-    left, share, seen = spline_weights(x, knots)
-    total, size = counts.sum(axis=0), counts.shape[1]
-    right = np.minimum(left + 1, size - 1)
-    class_total = counts.sum(axis=1) - own * seen[:, None]
-    grand = total.sum() - removed * seen + 0.5 * size
-    scores = np.zeros((len(strengths), *own.shape))
-    for knot, part in ((left, (1.0 - share) * seen), (right, share * seen)):
-        base = ((np.maximum(total[knot] - removed * part, 0.0) + 0.5) / grand)[:, None]
-        level = np.maximum(counts.T[knot] - own * part[:, None], 0.0)
-        for score, t in zip(scores, strengths, strict=True):
-            score += part[:, None] * (np.log((level / base + t) / (np.maximum(class_total, 0.0) + t)))
-    return scores
-
-
 def cells_of(x, cuts):
     """Return how many cuts are at most each number, −1 for NaN."""
     return np.where(np.isnan(x), -1, np.searchsorted(cuts, x, side="right"))

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from suffice.automatic.columns import FrozenColumns, end_slopes
 from suffice.automatic.knots import Splines
 from suffice.automatic.members.forest import LeafWeights
-from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.table_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
 from suffice.forest.sums import scores_of
@@ -36,11 +35,6 @@ def grown(holes, seed=0, n=700):
     numbers, categories, y = small_table(rng, n, holes=holes)
     frozen = FrozenForest.freeze(numbers, categories, y, 2, np.ones(n))
     return frozen, frozen.read(numbers, categories).forest, y
-
-
-def copy_of(trees: Trees) -> Trees:
-    """The same trees without what was made of them."""
-    return Trees(trees.column, trees.threshold, trees.left, trees.right, trees.missing_right, trees.roots, trees.share)
 
 
 @pytest.mark.parametrize("kind", ["density", "labels"])
@@ -243,33 +237,6 @@ def test_splines_share_each_number_between_its_knots():
     codes = np.array([0, 0, 1, 1, 1, 1])
     found = splines.count(rows, codes, 2, np.array([1.0, 4.0, 1.0, 1.0, 1.0, 1.0]))
     assert_array_equal(found, [[0.5, 1.5, 3.0], [1.0, 1.0, 1.0]])
-
-
-@pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_splines_of_rows_left_out_are_the_same_to_the_last_bit(k, order, weighted):
-    """Cells missing, on knots and beyond them; a column of one knot; a row that is all of its knots."""
-    rng = np.random.default_rng(k)
-    rows = np.asarray(rng.normal(size=(301, 4)).round(1), order=order)
-    rows[rng.uniform(size=rows.shape) < 0.1] = np.nan
-    rows[0] = 50.0
-    knots = np.linspace(-2, 2, 5), np.array([0.0, 0.3]), np.array([1.0]), np.array([-1.0, 0.0, 60.0])
-    splines, codes = Splines(knots), rng.integers(k, size=301)
-    weight = rng.exponential(size=301) if weighted else np.ones(301)
-    model = SplineRatios(splines, splines.count(rows, codes, k, weight))
-
-    strengths = (1.0, 4.0, 16.0)
-    left_out = [np.stack(found) for found in model.left_out(rows, codes, weight, strengths)]
-    assert len(left_out) == 4
-    for j, (own, scores) in enumerate(zip(knots, model.columns(rows), strict=True)):
-        counts = model.counts[:, splines.starts[j] : splines.starts[j + 1]]
-        expected = in_numpy.splines_left_out(rows[:, j], own, counts, codes, weight, strengths)
-        assert_array_equal(left_out[j], expected)
-        assert np.isfinite(expected).all()
-        assert_array_equal(scores, in_numpy.between_knots(rows[:, j], own, model.table(j)))
-    for j, scores in zip([2, 0], model.columns(rows, [2, 0]), strict=True):
-        assert_array_equal(scores, in_numpy.between_knots(rows[:, j], knots[j], model.table(j)))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from suffice import GaussianDiscriminant, NaiveBayes
@@ -62,26 +61,3 @@ def test_the_twelve_that_tell_most(rng):
     assert display.ax_.get_xlabel() == "column 17"
     legend = display.figure_.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1"]
-
-
-def test_one_column_on_given_axes(blobs):
-    import matplotlib.pyplot as plt
-
-    X, y = blobs
-    _, ax = plt.subplots()
-    display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(X, y), columns=2, ax=ax)
-    assert display.axes_ == [ax]
-    assert ax.get_xlabel() == "column 2"
-
-
-@pytest.mark.parametrize("library", ["polars", "numpy"])
-def test_other_tables(library, mixed):
-    X, y = mixed
-    if library == "polars":
-        import polars as pl
-
-        X = pl.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
-    else:
-        X = X.astype(object).where(X.notna(), None).to_numpy()
-    display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(X, y))
-    assert len(display.axes_) == 5

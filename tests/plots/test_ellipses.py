@@ -36,16 +36,6 @@ def test_axes_are_the_eigen_decomposition(settings, blobs):
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("column 2", "column 0")
 
 
-def test_naive_bayes_and_missing_cells(holed):
-    X, y = holed
-    model = NaiveBayes().fit(X, y)
-    display = ClassEllipsesDisplay.from_estimator(model, X, y, columns=[0, 1], fill=True)
-    for c, (inner, _) in enumerate(display.ellipses_):
-        sd = np.sqrt(np.diagonal(model.covariances_[c])[:2])
-        half = sorted([inner.width / 2, inner.height / 2])
-        np.testing.assert_allclose(half, np.sort(sd) * radius(0.68, np.inf), rtol=1e-9)
-
-
 def test_predictive_student_t(blobs, rng):
     """Under a prior the ellipse holds its share of what the model draws."""
     X, y = blobs

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from statistic_laws import assert_same_statistics, check_statistics
 
@@ -73,21 +72,6 @@ def test_an_outlier_does_not_coarsen_the_rest(rng):
     stats = ValueStats.summarize(x[:, None], None, 1, None, 1000)
     assert stats.width[0, 0] <= 2.0 / 998
     assert stats.values[-1] == 1e300
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    values=st.lists(st.floats(-1e300, 1e300, allow_subnormal=True), min_size=20, max_size=80),
-    parts=st.lists(st.integers(0, 2), min_size=80, max_size=80),
-)
-def test_any_parts_merge_to_the_whole(values, parts):
-    x = np.array(values)[:, None]
-    parts = np.array(parts)[: len(x)]
-    whole = ValueStats.summarize(x, None, 1, None, 16)
-    merged = ValueStats.zero(1, 1, 16)
-    for part in range(3):
-        merged = merged.merge(ValueStats.summarize(x[parts == part], None, 1, None, 16))
-    assert_same_statistics(merged, whole, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,6 @@ def mixed():
     return table, np.array(["ash", "birch", "größe"])[y]
 
 
-def words():
-    rng = np.random.default_rng(4)
-    y = rng.integers(0, 2, 200)
-    return pd.DataFrame({f"w{j}": np.array(list("uvwxyz"))[rng.integers(0, 3, 200) + y] for j in range(5)}), y
-
-
 def many_classes():
     return numbers(600, 5, 24, 5)
 
@@ -88,20 +82,16 @@ def fit(make, **options):
 
 TABLES = {
     "numbers": (numbers, {}),
-    "two classes": (lambda: numbers(200, 3, 2), {}),
     "missing cells": (holed, {}),
     "mixed": (mixed, {}),
-    "levels": (words, {}),
     "many classes": (many_classes, {}),
     "a forest": (skewed, {}),
     "independent": (apart, {}),
     "trees": (grown, {}),
-    "weights": (numbers, {"weighted": True}),
     "weights of trees": (grown, {"weighted": True}),
     "rows without a label": (half_labelled, {}),
     "frozen columns": (lambda: numbers(400), {"keep_rows": 150}),
     "generative": (grown, {"members": "generative"}),
-    "priors": (mixed, {"priors": [0.2, 0.3, 0.5]}),
     "directions": (lambda: numbers(60, 420, 2), {}),
 }
 
@@ -392,24 +382,6 @@ def set_in(document, path, value):
     for key in path[:-1]:
         document = document[key]
     document[path[-1]] = value
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("where", "value"),
-    [
-        (("format",), 2),
-        (("format",), None),
-        (("choice",), None),
-        (("choice",), {"dict": []}),
-        (("choice",), {"exec": "boom"}),
-    ],
-)
-def test_other_formats(saved, choices, where, value):
-    model, path, X, _ = saved
-    with changed(path) as (_, document):
-        set_in(document, where, value)
-    chooses_anew(path, model, X, choices)
 
 
 def test_a_choice_by_other_rules(saved, choices, monkeypatch):
