@@ -1,14 +1,12 @@
 """What the compiled kernels do, in NumPy: the oracles that these are compared with, bit for bit."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from suffice.forest.boosting import HESSIANS
 
 GRADIENTS = 2.0**50  # in which gradients are counted
-ROUNDING = 1e-9  # what a split must add to what its node is worth, relative
 
 
 def leaves_by_steps(trees, cells, tree):
@@ -30,18 +28,6 @@ def derivatives(codes, heavy, scores):
     p /= p.sum(axis=0)
     own = [(p[c], codes == c) for c in range(len(p) - len(scores), len(p))]
     return [(np.rint((q - mine) * heavy * GRADIENTS), np.rint(q * (1.0 - q) * heavy * HESSIANS)) for q, mine in own]
-
-
-class Split(NamedTuple):
-    """What a split adds, −1 for none, its column and threshold, and whether missing cells go to the right."""
-
-    gain: float
-    column: int
-    threshold: int
-    away: bool
-
-
-NONE = Split(-1.0, -1, 0, False)
 
 
 def spline_weights(x, knots):
