@@ -219,7 +219,7 @@ def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
     assert len(np.unique(load(to).statistics_.sample.group)) == 14
     assert cli("forget", to, write("other.csv", table.slice(8, 4)), "--target", "sick").status == 1  # of another group
     cli("update", to, few, "--target", "sick", "--groups", "who").ok()
-    np.testing.assert_allclose(load(to).loss_, model.loss_, rtol=1e-9)
+    np.testing.assert_allclose(load(to).quality().log_loss, model.quality().log_loss, rtol=1e-9)
     few_fits = ("--by", "loo", "--folds", "2", "--json")
     told = [
         json.loads(cli("compare", data, "--target", "sick", *more, *few_fits).out) for more in ([], ["--groups", "who"])
@@ -230,5 +230,5 @@ def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
         assert "'nobody' for --groups" in cli(*command, "--target", "sick", "--groups", "nobody").complaint
     parts = tmp_path / "parts.suffice"
     cli("fit", data, "--target", "sick", "--groups", "who", "--model", "nb", "-o", parts, "--engine", "local").ok()
-    np.testing.assert_allclose(load(parts).loss_, model.loss_, rtol=1e-9)
+    np.testing.assert_allclose(load(parts).quality().log_loss, model.quality().log_loss, rtol=1e-9)
     assert load(parts).feature_names_in_.tolist() == ["x0", "x1", "x2"]
