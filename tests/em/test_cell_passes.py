@@ -122,19 +122,3 @@ def test_such_a_model_saves_and_refuses_more_rows(table, shared, bounded, tmp_pa
         with pytest.raises(MergeError, match="call fit on all rows together"):
             a.merge(b)
     np.testing.assert_array_equal(model.predict_proba(X), before)
-
-
-def test_row_order_does_not_matter(table, bounded, rng):
-    X, codes = table
-    order = rng.permutation(len(X))
-    a, b = GaussianDiscriminant().fit(X, codes), GaussianDiscriminant().fit(X[order], codes[order])
-    assert_allclose(a.covariances_, b.covariances_, atol=CLOSE)
-
-
-def test_rows_without_any_cell_count_nowhere(table):
-    X, codes = table
-    more = np.concatenate([X, np.full((5, 4), np.nan)])
-    a = sweep.complete_rows(X, codes, 3, None, FullScatter)
-    b = sweep.complete_rows(more, np.append(codes, [0] * 5), 3, None, FullScatter)
-    assert_allclose(b.complete.weight, a.complete.weight)
-    assert_allclose(b.complete.mean, a.complete.mean, atol=CLOSE)

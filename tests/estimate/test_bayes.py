@@ -197,30 +197,6 @@ def test_one_variance_for_all_columns_multiplies_to_its_marginal_likelihood(shar
     assert predict_one_by_one(X, codes, Spherical, shared, prior) == pytest.approx(expected, rel=1e-11)
 
 
-@pytest.mark.parametrize("covariance", STRUCTURES)
-def test_a_strong_prior_is_a_known_covariance_and_a_weak_one_none(blobs: Any, covariance: str) -> None:
-    X, y = blobs
-    own = parts(X, y)
-    known = np.diag([0.5, 1.0, 2.0, 4.0])
-    gaussian = np.stack(
-        [
-            stats.multivariate_normal(
-                m, (known if covariance != "spherical" else 1.875 * np.eye(4)) * (1 + 1 / n)
-            ).logpdf(X)
-            for n, m, _ in own
-        ],
-        axis=1,
-    )
-    for strength in (1e12, np.inf):
-        model = fit(X, y, NormalInverseWishart(strength, scale=known), covariance=covariance)
-        np.testing.assert_allclose(log_densities(model, X), gaussian, rtol=1e-8)
-        np.testing.assert_allclose(
-            model.covariances_[1], known if covariance != "spherical" else 1.875 * np.eye(4), atol=1e-8
-        )
-    weak, none = (fit(X, y, NormalInverseWishart(a), covariance=covariance) for a in (1e-11, 0.0))
-    np.testing.assert_allclose(log_densities(weak, X), log_densities(none, X), rtol=1e-8)
-
-
 IRIS = load_iris()
 # Log joint densities of three rows of iris under the predictives of Geisser (1964), with empirical class priors,
 # as tabulated independently of this library (a reference table of textbook multivariate t predictives).
@@ -317,17 +293,6 @@ def test_joint_columns_are_completed_at_the_prior_s_own_estimate(holed: Any, sha
         own = filled[codes == c] - model.means_[c]
         again[0 if shared else c] += own.T @ own
     np.testing.assert_allclose(again, scatter, atol=1e-7 * np.abs(scatter).max())
-
-
-def test_missing_cells_at_prediction_are_integrated_out(blobs: Any) -> None:
-    X, y = blobs
-    prior = NormalInverseWishart(3.0, scale=np.eye(4) + 0.3)
-    whole, part = fit(X, y, prior), X.copy()
-    part[:, 2] = np.nan
-    A, n, m = np.eye(4) * 3.0 + 0.9 + parts(X, y)[0][2], 40, X[y == "ash"].mean(axis=0)
-    kept = [0, 1, 3]
-    t = stats.multivariate_t(m[kept], (A * (1 + 1 / n) / (n + 4.0))[np.ix_(kept, kept)], df=n + 4.0)
-    np.testing.assert_allclose(log_densities(whole, part)[:, 0], t.logpdf(X[:, kept]), rtol=1e-10)
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.densities import Diagonal, Full, LowRank, Spherical
 from suffice.errors import SettingError, SingularCovarianceError
-from suffice.estimate import RDA, Settings, Shrinkage, class_log_prior, estimate_categorical
+from suffice.estimate import RDA, Settings, Shrinkage, class_log_prior
 from suffice.estimate.families import GaussianFamily
-from suffice.stats import CategoricalStats
 
 GRID = [
     (structure, shared, divisor)
@@ -63,13 +62,6 @@ def test_means_and_covariances(table, structure, shared, divisor):
     assert density.used == (0, 1, 2, 3)
 
 
-def test_full_covariances_are_those_of_np_cov(table):
-    X, codes = table
-    for divisor, ddof in (("mle", 0), ("unbiased", 1)):
-        expected = [np.cov(X[codes == c].T, ddof=ddof) for c in range(3)]
-        assert_allclose(fit(X, codes, divisor=divisor)[0].covariance.dense(), expected, rtol=1e-11)
-
-
 @pytest.mark.parametrize(("structure", "shared", "divisor"), GRID)
 def test_weights_are_copies(table, rng, structure, shared, divisor):
     X, codes = table
@@ -106,27 +98,6 @@ def test_class_priors():
     assert_array_equal(class_log_prior(weight, [1, 0]), [0.0, -np.inf])
     assert_array_equal(class_log_prior(np.array([2.0, 0.0]), None), [0.0, -np.inf])
     assert np.exp(class_log_prior(weight, [0.3, 0.7 + 5e-7])).sum() == pytest.approx(1, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    "priors",
-    [
-        [0.5, 0.6],
-        [1.0],
-        [0.2, 0.3, 0.5],
-        [-0.5, 1.5],
-        [np.nan, 1.0],
-        [np.inf, 0.0],
-        "equal",
-        0.5,
-        [[0.5, 0.5]],
-        ["a", "b"],
-    ],
-    ids=repr,
-)
-def test_class_priors_that_are_none(priors):
-    with pytest.raises(SettingError):
-        class_log_prior(np.array([1.0, 3.0]), priors)
 
 
 # --- shrinkage asked for ---
@@ -185,16 +156,6 @@ def test_collinear_columns_get_the_least_usable_shrinkage(table, shared):
     assert set(notes[0].columns) == {"x0", "x1", "x4", "x5"}
     assert notes[0].amount == pytest.approx(1e-6, rel=1e-3)
     assert "rank 4 of 6" in str(notes[0])
-
-
-def test_few_rows_of_a_class(rng):
-    """Three rows in five columns have rank two."""
-    codes = np.repeat([0, 1], [3, 40])
-    X = rng.normal(size=(43, 5))
-    density, notes = fit(X, codes, k=2)
-    assert_allclose(np.linalg.eigvalsh(correlations_of(density.covariance))[0, 0], 1e-6, rtol=1e-6)
-    assert [note.label for note in notes] == ["ash"]
-    assert "rank 2 of 5" in str(notes[0])
 
 
 def test_a_well_conditioned_covariance_is_left_alone(rng):
@@ -274,47 +235,10 @@ def test_no_shrinkage_forbids_every_repair(table, structure):
         fit(X, codes, structure, shrinkage=0.0)
 
 
-def test_no_shrinkage_of_a_table_wider_than_long(rng):
-    X, codes = rng.normal(size=(20, 150)), np.arange(20) % 2
-    with pytest.raises(SingularCovarianceError, match=r"Class 'ash'.*rank 9 of 150"):
-        fit(X, codes, shrinkage=0.0, k=2)
-    with pytest.raises(SingularCovarianceError, match=r"all classes.*rank 18 of 150"):
-        fit(X, codes, shrinkage=0.0, shared=True, k=2)
-
-
 @pytest.mark.parametrize("amount", [-0.1, 1.1, np.nan, np.inf, "lasso", [0.1]], ids=repr)
 def test_amounts_that_are_no_shrinkage(amount):
     with pytest.raises(SettingError, match="shrinkage"):
         Shrinkage(amount)
-
-
-@pytest.mark.parametrize("smoothing", [-1.0, np.nan, np.inf, "1", None, [1.0]], ids=repr)
-def test_amounts_that_are_no_smoothing(smoothing):
-    stats = CategoricalStats((("a",),), (np.ones((1, 1)),), np.zeros((1, 1)))
-    with pytest.raises(SettingError, match="smoothing"):
-        estimate_categorical(stats, smoothing)
-
-
-@pytest.mark.parametrize("structure", [Full, Diagonal, Spherical])
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize(("divisor", "less"), [("mle", 0.0), ("unbiased", 1.0)])
-def test_an_estimate_says_what_it_divided_by(rng, structure, shared, divisor, less):
-    codes = np.repeat([0, 1], [20, 30])
-    X = rng.normal(size=(50, 3)) + codes[:, None]
-    family = GaussianFamily(structure=structure, shared=shared)
-    stats = family.summarize(X, codes, 2, None)
-    told = Settings(divisor=divisor, classes=(0, 1), columns=(0, 1, 2))
-    density, notes = family.estimate(stats, told)
-    rows = np.array([50.0 - 2 * less]) if shared else np.array([20.0, 30.0]) - less
-    cells = rows * 3 if structure is Spherical else rows
-    assert notes == []
-    assert_allclose(density.divisor, np.repeat(cells[:, None], 3, 1) if structure is Diagonal else cells, rtol=1e-15)
-    scatter = getattr(stats, "complete", stats).scatter
-    squares = scatter.diagonal(2).sum(axis=0, keepdims=True) if shared else scatter.diagonal(2)
-    squares = squares.sum(axis=1, keepdims=True) if structure is Spherical else squares
-    quotient = squares / density.divisor.reshape(len(squares), -1)
-    own = np.diagonal(density.covariance.dense(), axis1=1, axis2=2)
-    assert_allclose(own, np.broadcast_to(quotient, own.shape), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -141,15 +141,6 @@ def test_a_number_and_its_dirichlet_are_the_same() -> None:
     np.testing.assert_array_equal(number.predict_joint_log_proba(WORDS), named.predict_joint_log_proba(WORDS))
 
 
-def test_each_column_can_have_its_own() -> None:
-    own = {"colour": 0.25, "ripe": Dirichlet(3.0, base="pooled")}
-    model = NaiveBayes(smoothing=own).fit(WORDS, LABELS)
-    one = {s: NaiveBayes(smoothing=s).fit(WORDS, LABELS).probabilities_ for s in (0.25, 1.0, own["ripe"])}
-    for column, smoothing in (("colour", 0.25), ("size", 1.0), ("ripe", own["ripe"])):
-        for level, p in model.probabilities_[column].items():
-            np.testing.assert_array_equal(p, one[smoothing][column][level])
-
-
 @pytest.mark.parametrize("base", ["uniform", "pooled"])
 def test_multinomial_shares(base: str) -> None:
     counts = np.array([[2, 0, 1], [0, 0, 3], [1, 1, 0], [0, 4, 0]])
@@ -182,12 +173,3 @@ def test_class_priors_with_pseudo_counts() -> None:
     )
     mixture = MixtureDiscriminant(n_components=1, priors=Dirichlet(0.5)).fit(X, ["a", "a", "b"])
     np.testing.assert_allclose(mixture.priors_, model.priors_, rtol=1e-15)
-
-
-@pytest.mark.parametrize("smoothing", [Dirichlet(2.0, base="pooled"), {"colour": 0.5, "ripe": 2.0}])
-def test_rows_without_a_label_join_under_any_smoothing(smoothing: Any) -> None:
-    labels = LABELS.astype(object)
-    labels[[2, 6]] = None
-    model = NaiveBayes(smoothing=smoothing).fit(WORDS, labels)
-    assert model.statistics_.total == pytest.approx(len(WORDS))
-    assert np.isfinite(model.predict_proba(WORDS)).all()

@@ -9,7 +9,7 @@ import pytest
 from sklearn.covariance import ledoit_wolf, oas
 from sklearn.datasets import load_wine
 
-from suffice import RDA, GaussianDiscriminant, load
+from suffice import RDA, GaussianDiscriminant
 from suffice.errors import DataError, SettingError
 
 X, Y = load_wine(return_X_y=True)
@@ -82,12 +82,6 @@ def test_rda_ends_at_lda_and_qda(divisor: str, covariance: str, pooling: float, 
     np.testing.assert_allclose(rda.predict_log_proba(X), end.predict_log_proba(X), rtol=1e-11, atol=1e-11)
 
 
-def test_rda_with_uncorrelated_target_ends_at_the_diagonal_model() -> None:
-    rda = GaussianDiscriminant(shrinkage=RDA(0.0, 1.0)).fit(X, Y)
-    diagonal = GaussianDiscriminant("diagonal").fit(X, Y)
-    np.testing.assert_allclose(rda.predict_log_proba(X), diagonal.predict_log_proba(X), rtol=1e-11, atol=1e-11)
-
-
 @pytest.mark.parametrize("target", ["diagonal", "identity"])
 @pytest.mark.parametrize("unbiased", [False, True])
 def test_rda_formula(target: str, unbiased: bool) -> None:
@@ -109,24 +103,6 @@ def test_rda_of_a_wide_table_makes_the_same_covariance() -> None:
     mixed = ((1 - share) * sums[1] + share * sum(sums)) / ((1 - share) * 20 + share * 60)
     expected = (1 - amount) * mixed + amount * np.diag(np.diag(mixed))
     np.testing.assert_allclose(model.covariances_[1], expected, rtol=1e-10, atol=1e-13)
-
-
-@pytest.mark.parametrize("shrinkage", ["ledoit-wolf", "oas", RDA(0.2, 0.1), RDA(0.5), RDA(0.3, 0.2, "identity")])
-def test_saved_and_loaded(shrinkage: Any, tmp_path: Any) -> None:
-    model = GaussianDiscriminant(shrinkage=shrinkage).fit(X[::2], Y[::2])
-    model.save(tmp_path / "m.suffice")
-    again = load(tmp_path / "m.suffice")
-    found, expected = again.predict_proba(X), model.predict_proba(X)
-    np.testing.assert_array_equal(found, expected)
-    again.partial_fit(X[1::2], Y[1::2])
-    whole = GaussianDiscriminant(shrinkage=shrinkage).fit(X, Y)
-    np.testing.assert_allclose(again.predict_proba(X), whole.predict_proba(X), atol=1e-10)
-
-
-def test_amounts_are_noted() -> None:
-    notes = GaussianDiscriminant(shrinkage="oas").fit(X, Y).notes_
-    assert [note.label for note in notes] == [0, 1, 2]
-    assert all(0 < note.amount < 1 for note in notes)
 
 
 def test_ledoit_wolf_needs_complete_rows_and_says_what_does_not() -> None:

@@ -75,23 +75,6 @@ def test_members_say_what_was_chosen(fitted):
     assert fitted.loss_ < min(member["loss"] for member in members) + one_row
 
 
-@pytest.mark.slow
-def test_the_way_rows_come_does_not_matter(penguins):
-    X, y = penguins
-    whole = GenerativeClassifier().fit(X, y)
-    order = np.random.default_rng(0).permutation(len(y))
-    assert_same(GenerativeClassifier().fit(X.iloc[order], y[order]), whole, X)
-    parts = GenerativeClassifier().partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
-    assert_same(parts, whole, X)
-    merged = GenerativeClassifier().fit(X[100:], y[100:]).merge(GenerativeClassifier().fit(X[:100], y[:100]))
-    assert_same(merged, whole, X)
-    assert_same(GenerativeClassifier().fit(X, y).forget(X[:60], y[:60]), GenerativeClassifier().fit(X[60:], y[60:]), X)
-    renamed = GenerativeClassifier().fit(X, y).rename_classes({"Adelie": "small", "Chinstrap": "small"})
-    assert_same(renamed, GenerativeClassifier().fit(X, np.where(y == "Gentoo", y, "small")), X)
-    rest = y != "Gentoo"
-    assert_same(GenerativeClassifier().fit(X, y).drop_class("Gentoo"), GenerativeClassifier().fit(X[rest], y[rest]), X)
-
-
 @pytest.mark.parametrize("weight", [0.01, 5.0, 1e6])
 def test_weights_that_are_all_alike_change_nothing(penguins, fitted, weight):
     X, y = penguins
@@ -115,25 +98,6 @@ def test_beyond_the_rows_kept_statistics_take_their_place(rows):
     grown.partial_fit(more, labels).forget(more, labels)
     assert np.abs(grown.predict_proba(X) - before).mean() < 0.02  # another sample of rows to judge on
     assert grown.statistics_.weight.sum() == 900
-
-
-@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
-def test_models_frozen_apart_still_merge():
-    X, y = made()
-    a = GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450])
-    b = GenerativeClassifier(keep_rows=100).fit(X[450:], y[450:])
-    whole = GenerativeClassifier(keep_rows=100).fit(X, y)
-    a.merge(b)
-    assert a.statistics_.weight.sum() == 900
-    assert np.abs(a.predict_proba(X) - whole.predict_proba(X)).mean() < 0.1
-    few = GenerativeClassifier(keep_rows=100).fit(X[:50], y[:50])
-    exact = GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450]).merge(few)
-    other = (
-        GenerativeClassifier(keep_rows=100)
-        .fit(X[:50], y[:50])
-        .merge(GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450]))
-    )
-    assert_same(exact, other, X)
 
 
 def told_of_samples(model):
@@ -163,38 +127,6 @@ def test_merges_of_models_frozen_apart_say_so(tmp_path):
     assert told_of_samples(copy.deepcopy(model).decay(0.5)) == [said]  # weights are relative: it counts rows
     assert told_of_samples(model.partial_fit(X[600:], y[600:])) == [said]
     assert told_of_samples(model.fit(X, y)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
-def test_other_merges_do_not_say_so(tmp_path):
-    X, y = made()
-    many = GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450])
-    few = GenerativeClassifier(keep_rows=100).fit(X[450:500], y[450:500])
-    many.save(tmp_path / "model.suffice")
-    more = load(tmp_path / "model.suffice").partial_fit(X[500:], y[500:])  # frozen as `many` is
-    held = [GenerativeClassifier().fit(X[part], y[part]) for part in (slice(0, 450), slice(450, 900))]
-    for model in (
-        copy.deepcopy(many).merge(few),
-        copy.deepcopy(few).merge(many),
-        copy.deepcopy(many).merge(more),
-        held[0].merge(held[1]),
-        many.partial_fit(X[450:], y[450:]),
-    ):
-        assert told_of_samples(model) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [100, 2000])
-def test_files_and_copies(rows, tmp_path):
-    X, y = made(400)
-    model = GenerativeClassifier(keep_rows=rows).fit(X, y)
-    model.save(tmp_path / "model.suffice")
-    for twin in (load(tmp_path / "model.suffice"), pickle.loads(pickle.dumps(model))):
-        assert_same(twin, model, X, 1e-12)
-        assert_same(
-            twin.partial_fit(X[:9], y[:9]), GenerativeClassifier(keep_rows=rows).fit(X, y).partial_fit(X[:9], y[:9]), X
-        )
 
 
 def test_reasons_add_up(fitted, penguins):
@@ -230,26 +162,6 @@ def test_reasons_add_up_where_no_member_has_any():
     found = model.explain(rows)
     assert_allclose(found.sum(axis=1) - found.sum(axis=1)[:, :1], odds - odds[:, :1], atol=1e-12)
     assert not found[1, 0].any()
-
-
-def test_reasons_add_up_under_priors_that_were_given():
-    model = GenerativeClassifier(priors=[0.5, 0.3, 0.2]).fit(*load_iris(return_X_y=True))
-    rows = np.array([[5.0, 3.0, 1.5, 0.2], [6.0, np.nan, 4.5, 1.5], [np.nan, np.nan, 5.0, np.nan]])
-    odds = model.predict_log_proba(rows) - np.log(model.priors_)
-    found = model.explain(rows).sum(axis=1)
-    assert_allclose(found - found[:, :1], odds - odds[:, :1], atol=1e-9)
-
-
-def test_priors_at_prediction_move_posteriors_by_their_ratio():
-    """A class made twice as common has twice the odds, up to the floor of 0.1 rows' worth of prior."""
-    X, y = made()
-    model = GenerativeClassifier().fit(X, y)
-    even = model.predict_log_proba(X, priors="uniform")
-    odd = model.predict_log_proba(X, priors=[0.5, 0.25, 0.25])
-    moved = (odd[:, 0] - odd[:, 1]) - (even[:, 0] - even[:, 1])
-    open_rows = np.exp(even[:, :2]).min(axis=1) > 0.02
-    assert open_rows.sum() > 100
-    assert_allclose(moved[open_rows], np.log(2), atol=0.02)
 
 
 def test_rows_left_out(fitted, penguins):
@@ -326,17 +238,6 @@ def test_awkward_tables(rng, name):
     assert np.isfinite(model.score_samples(X)).all()
 
 
-@pytest.mark.slow
-def test_its_own_loss_is_that_of_new_rows_or_in_doubt():
-    """Leave-one-out within a tenth of ten folds, or a note."""
-    for X, y in (load_wine(return_X_y=True), made(500)):
-        model = GenerativeClassifier().fit(X, y)
-        P = cross_val_predict(GenerativeClassifier(), X, y, cv=10, method="predict_proba")
-        folds = -np.log(P[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
-        doubt = any("uncertain" in str(note) for note in model.notes_)
-        assert doubt or abs(model.loss_ / folds - 1) < 0.1
-
-
 def test_refusals(penguins):
     X, y = penguins
     with pytest.raises(SettingError, match="keep_rows"):
@@ -348,13 +249,3 @@ def test_refusals(penguins):
     with pytest.raises(DataError):
         model.forget(X[:1], ["Gentoo"])
     assert_allclose(model.predict_proba(X), before, rtol=0)
-
-
-def test_the_block_of_the_members_says_nothing_of_the_joint_density(rng):
-    """It is a family like others: its density is that of no column, and adds nothing to any row."""
-    X, y = rng.normal(size=(150, 2)), np.arange(150) % 3
-    fitted = GenerativeClassifier().fit(X, y)._fitted
-    block, rows = fitted.blocks[-1], fitted.rows(X)
-    density, notes = block.family.estimate(fitted.statistics.blocks[-1], fitted.block_settings(block))
-    np.testing.assert_array_equal(density.log_density(rows[-1]), np.zeros((150, 3)))
-    assert notes == []

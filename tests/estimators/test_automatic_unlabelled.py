@@ -258,17 +258,6 @@ def test_weight_2_is_the_row_twice():
     assert_allclose(weighted.score_samples(X), copied.score_samples(X), atol=1e-9)
 
 
-def test_order_and_units_do_not_matter():
-    X, y = blobs(2, 150)
-    labels = few_labels(y, 30)
-    model = GenerativeClassifier().fit(X, labels)
-    expected = model.predict_log_proba(X)
-    order = np.random.default_rng(0).permutation(150)
-    assert_allclose(GenerativeClassifier().fit(X[order], labels[order]).predict_log_proba(X), expected, atol=1e-6)
-    units = np.array([1.0, 1000.0, 1e-3, 5.0, 1.0, 60.0])
-    assert_allclose(GenerativeClassifier().fit(X * units, labels).predict_log_proba(X * units), expected, atol=1e-6)
-
-
 def test_no_more_than_2000_are_kept_the_same_ones_however_they_come():
     X, y = blobs(3, 5000)
     labels = few_labels(y, 30)
@@ -318,14 +307,6 @@ def test_fewer_rows_than_columns(known):
     model = GenerativeClassifier().fit(wide, few_labels(y, known))
     assert np.isfinite(model.predict_log_proba(wide)).all()
     assert np.isfinite(model.score_samples(wide)).all()
-
-
-def test_categories_alone_and_one_class():
-    frame, y = mixed(60, 0.0)
-    words = frame[["word"]]
-    assert np.isfinite(GenerativeClassifier().fit(words, few_labels(y, 20)).predict_log_proba(words)).all()
-    one = GenerativeClassifier().fit(frame, few_labels(np.full(60, "ash"), 20))
-    assert_allclose(one.predict_proba(frame), 1.0)
 
 
 def test_more_than_there_is_time_for_are_left_out(monkeypatch):

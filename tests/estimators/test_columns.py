@@ -72,12 +72,6 @@ def test_without_an_order_levels_are_sorted() -> None:
     assert (facts.levels, facts.ordered) == (tuple(sorted(ORDER)), False)
 
 
-def test_an_order_changes_no_answer_of_naive_bayes() -> None:
-    X, y = frame("pandas")
-    plain, _ = frame("pandas", ordered=False)
-    assert np.array_equal(NaiveBayes().fit(X, y).predict_proba(X), NaiveBayes().fit(plain, y).predict_proba(plain))
-
-
 def test_a_level_met_later_stands_behind_the_order() -> None:
     X, y = frame("pandas")
     model = NaiveBayes().fit(X, y)

@@ -32,38 +32,6 @@ def model(name: str, **settings: Any) -> GaussianDiscriminant:
 @pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_parts_merge_and_weights_count_rows(blobs: Any, name: str, shared: bool, covariance: str) -> None:
-    X, y = blobs
-    settings: dict[str, Any] = {"covariance": covariance, "shared": shared}
-    whole = model(name, **settings).fit(X, y)
-    parts = model(name, **settings).partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
-    np.testing.assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-10)
-    weight = np.arange(len(y)) % 3
-    weighted = model(name, **settings).fit(X, y, sample_weight=weight)
-    twice = model(name, **settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.predict_joint_log_proba(X), twice.predict_joint_log_proba(X), rtol=1e-10)
-
-
-@pytest.mark.parametrize("name", [name for name in PRIORS if name != "given"])
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("covariance", ["full", "diagonal"])
-@pytest.mark.parametrize("holes", [False, True])
-def test_units_and_orders_do_not_matter(
-    blobs: Any, holed: Any, name: str, shared: bool, covariance: str, holes: bool
-) -> None:
-    X, y = holed if holes else blobs
-    unit, shift, order = np.array([1e-6, 1.0, 400.0, 1e7]), np.array([0.0, -3.0, 1e4, 0.0]), [2, 0, 3, 1]
-    plain = model(name, covariance=covariance, shared=shared).fit(X, y)
-    moved = model(name, covariance=covariance, shared=shared).fit((X * unit + shift)[::-1, order], y[::-1])
-    # EM stops at steps of 1e-10 standard deviations
-    np.testing.assert_allclose(
-        moved.predict_proba((X * unit + shift)[:, order]), plain.predict_proba(X), atol=1e-7 if holes else 1e-9
-    )
-
-
-@pytest.mark.parametrize("name", PRIORS)
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("covariance", COVARIANCES)
 def test_a_class_declared_without_rows_has_a_density(blobs: Any, name: str, shared: bool, covariance: str) -> None:
     X, y = blobs
     found = model(name, covariance=covariance, shared=shared, priors=Dirichlet(1.0))
@@ -99,27 +67,6 @@ def test_no_rows_at_all_under_a_proper_prior_is_the_prior_predictive(blobs: Any)
     # ν = a + 2 degrees of freedom, scale a B (1 + 1 / κ) / ν
     t = stats.multivariate_t(np.zeros(4), 2.0 * (np.eye(4) + 0.2) * 2.0 / 4.0, df=4.0)
     np.testing.assert_allclose(found.predict_joint_log_proba(X)[:, 3], t.logpdf(X) - np.log(4), rtol=1e-11)
-
-
-@pytest.mark.parametrize("name", ["flat", "within", "proper", "shared", "given"])
-@pytest.mark.parametrize("covariance", COVARIANCES)
-def test_one_row_in_each_class(name: str, covariance: str) -> None:
-    X, y = np.eye(4) + np.arange(4), ["a", "b", "c", "d"]
-    found = model(name, covariance=covariance).fit(X, y)
-    assert found.predict(X).tolist() == y
-    assert np.isfinite(found.predict_joint_log_proba(X)).all()
-
-
-@pytest.mark.parametrize("name", PRIORS)
-@pytest.mark.parametrize("covariance", COVARIANCES)
-def test_model_files(blobs: Any, tmp_path: Path, name: str, covariance: str) -> None:
-    X, y = blobs
-    found = model(name, covariance=covariance, priors=Dirichlet(0.5)).fit(X, y)
-    found.save(tmp_path / "m.suffice")
-    again = load(tmp_path / "m.suffice")
-    assert again.prior == PRIORS[name]
-    assert again.priors == Dirichlet(0.5)
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), found.predict_joint_log_proba(X))
 
 
 def test_model_files_of_naive_bayes(tmp_path: Path) -> None:
@@ -193,24 +140,6 @@ def test_discriminant_coordinates_with_missing_cells(holed: Any, covariance: str
     steps = found.transform(found.means_)
     expected = (apart**2 / np.diag(found.covariances_)).sum()
     assert ((steps[0] - steps[1]) ** 2).sum() == pytest.approx(expected, rel=1e-10)
-
-
-def test_rows_without_a_label_join(blobs: Any) -> None:
-    X, y = blobs
-    labels = y.astype(object)
-    labels[::3] = None
-    found = model("flat").fit(X, labels)
-    assert np.isfinite(found.predict_proba(X)).all()
-    assert found.statistics_.total == pytest.approx(len(X))
-
-
-def test_settings_can_change_after_the_fit(blobs: Any) -> None:
-    """Statistics hold no opinion: another prior costs no second look at the data."""
-    X, y = blobs
-    found = model("flat").fit(X, y)
-    found.set_params(prior=PRIORS["proper"]).partial_fit(X[:1], y[:1])
-    other = model("proper").fit(np.concatenate([X, X[:1]]), np.concatenate([y, y[:1]]))
-    np.testing.assert_allclose(found.predict_joint_log_proba(X), other.predict_joint_log_proba(X), rtol=1e-10)
 
 
 def test_few_rows_of_wine() -> None:

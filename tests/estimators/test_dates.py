@@ -186,14 +186,6 @@ def test_given_dates_are_dates():
     assert answers[0]["t"].to_list() == [dt.datetime(2024, 3, 5)] * 3
 
 
-def test_a_release_and_what_is_left_after_forgetting_keep_dates():
-    table = held("pandas")
-    model = GaussianDiscriminant().fit(table, Y)
-    assert model.release(least=5).sample(3, random_state=0)[0]["t"].dtype.kind == "M"
-    rest = GaussianDiscriminant().fit(table[:120], Y[:120])
-    assert_allclose(model.forget(table[120:], Y[120:]).predict_proba(table), rest.predict_proba(table), atol=1e-7)
-
-
 def test_dates_are_given_in_ranges():
     model = NaiveBayes().fit(held("pandas"), Y)
     drawn = model.sample(50, given={"t": ("2024-03-05", dt.date(2024, 3, 9))}, random_state=0)[0]["t"]

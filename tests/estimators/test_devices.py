@@ -157,29 +157,6 @@ def test_other_verbs_answer_in_numpy(library, dispatch, table):
     assert_allclose(there.predict_proba(library.array(counts)), here.predict_proba(counts))
 
 
-def test_rows_of_unknown_class(library, dispatch, table):
-    X, y, _ = table
-    labels = [None if i % 3 == 0 else int(label) for i, label in enumerate(y)]
-    here, there = (GaussianDiscriminant(shared=True).fit(rows, labels) for rows in (X, library.array(X)))
-    assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-9)
-
-
-def test_few_rows_and_columns_that_never_vary(library, dispatch, rng):
-    X = rng.normal(size=(12, 30))
-    X[:, 4] = 2.0
-    y = np.arange(12) % 3
-    for make in (MODELS["full"], MODELS["full shared"]):
-        # the least usable eigenvalue is 1e-6, so that log densities have ten digits less six, relative to the largest
-        same(library, make().fit(X, y), make().fit(library.array(X), y), X, library.array(X), rtol=1e-7)
-
-
-def test_integers_and_truth_values(library, dispatch, rng):
-    X, y = rng.integers(0, 5, (40, 3)), np.arange(40) % 2
-    for values in (X, X > 2):
-        here, there = GaussianDiscriminant().fit(values, y), GaussianDiscriminant().fit(library.array(values), y)
-        assert_allclose(door.fetch(there.predict_proba(library.array(values))), here.predict_proba(values), atol=1e-12)
-
-
 BAD = {
     "no rows": (lambda X: X[:0], "0 sample"),
     "no columns": (lambda X: X[:, :0], "0 feature"),

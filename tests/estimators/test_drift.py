@@ -174,45 +174,6 @@ def test_class_shares_are_pearsons_test() -> None:
     np.testing.assert_allclose([found.before, found.after], counts / counts.sum(axis=1, keepdims=True))
 
 
-def test_estimated_shares_are_those_of_adapt_priors() -> None:
-    rng = np.random.default_rng(10)
-    model = NaiveBayes().fit(*table(rng, 400))
-    X, _ = table(rng, 200, (0.2, 0.2, 0.6))
-    np.testing.assert_allclose(model.drift(X).class_shares.after, model.adapt_priors(X), atol=1e-6)
-
-
-def same(one: Any, other: Any, rtol: float = 1e-6, density: bool = True) -> None:
-    for name in ("effect", "p_value", "adjusted_p_value", "within_p_value"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, err_msg=name)
-    assert one.class_shares.p_value == pytest.approx(other.class_shares.p_value, rel=rtol)
-    assert one.pairs_p_value == pytest.approx(other.pairs_p_value, rel=rtol)
-    if density:
-        assert one.joint_p_value == pytest.approx(other.joint_p_value, rel=rtol)
-
-
-@pytest.mark.parametrize("kept", [2000, 0])
-def test_weight_two_is_the_row_twice(kept: int) -> None:
-    rng = np.random.default_rng(13)
-    (X, y), (Z, z) = table(rng, 200), table(rng, 80)
-    w, v = rng.integers(1, 4, 200), rng.integers(1, 4, 80)
-    one = NaiveBayes(keep_rows=kept).fit(X, y, sample_weight=w).drift(Z, z, sample_weight=v)
-    twice, again = np.repeat(np.arange(200), w), np.repeat(np.arange(80), v)
-    other = NaiveBayes(keep_rows=kept).fit(X.iloc[twice], y[twice]).drift(Z.iloc[again], z[again])
-    for name in ("effect", "p_value", "within_p_value", "missing"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-7, atol=1e-12, err_msg=name)
-    assert one.rows == other.rows
-
-
-def test_another_model_is_compared_as_its_rows() -> None:
-    rng = np.random.default_rng(15)
-    (X, y), (Z, z) = table(rng, 300), table(rng, 200)
-    model = NaiveBayes().fit(X, y)
-    table_of, model_of = model.drift(Z, z), model.drift(NaiveBayes().fit(Z[Z.columns[::-1]], z))
-    for name in ("effect", "p_value", "within_p_value"):
-        np.testing.assert_allclose(getattr(table_of, name), getattr(model_of, name), rtol=1e-7)
-    same(table_of, model.drift(NaiveBayes().fit(Z, z)), rtol=1e-7)
-
-
 def test_a_sample_of_the_rows_counts_as_a_sample() -> None:
     """Of 3,000 rows 300 are kept: p-values hold their level all the same."""
     rng = np.random.default_rng(16)

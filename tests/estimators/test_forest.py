@@ -87,13 +87,6 @@ def test_parts_join_a_frozen_forest_in_any_order(table):
     assert_same(copy.deepcopy(grown[0]).merge(grown[1]).merge(grown[2]).forget(*first).forget(*first), one, X)
 
 
-def test_forgetting_leaves_a_fit_of_the_others(table):
-    X, y = table
-    out, kept = np.arange(0, 300, 4), np.setdiff1d(np.arange(300), np.arange(0, 300, 4))
-    model = GenerativeForest().fit(X, y).forget(*rows(X, y, out))
-    assert_same(model, GenerativeForest().fit(*rows(X, y, kept)), X)
-
-
 def test_forgetting_takes_rows_out_of_frozen_leaves(table):
     """The trees stay, so what is left is what they would hold had the rows come later and never been."""
     X, y = table
@@ -140,12 +133,6 @@ def test_renaming_is_a_fit_on_renamed_labels(table):
     found = GenerativeForest().fit(X, y).rename_classes({"ash": "zebra"})
     again = GenerativeForest().fit(X, np.where(y == "ash", "zebra", y))
     assert_same(found, again, X)
-
-
-def test_decay_is_a_fit_on_lighter_rows(model, table):
-    X, y = table
-    lighter = GenerativeForest(keep_rows=model.keep_rows).fit(X, y, np.full(300, 0.25))
-    assert_same(copy.deepcopy(model).decay(0.25), lighter, X)
 
 
 def test_saved_models_answer_with_every_bit(model, table, tmp_path):
@@ -283,28 +270,6 @@ def test_what_cannot_be_is_refused(table):
     for keep_rows in (0, 49, -1, 2.5, "many", "1GB", "-1MiB"):
         with pytest.raises((SettingError, ValueError, TypeError), match="keep_rows"):
             GenerativeForest(keep_rows=keep_rows).fit(X, y)
-
-
-def test_settings(table):
-    model = GenerativeForest(priors="uniform", keep_rows=80).fit(*table)
-    assert model.get_params() == {"priors": "uniform", "class_weight": None, "keep_rows": 80}
-    assert clone(model).get_params() == model.get_params()
-    assert_allclose(model.priors_, 1 / 3)
-    shares = clone(model).set_params(priors=None).fit(*table)
-    # other priors move log posteriors by their logs
-    moved = shares.predict_joint_log_proba(table[0]) - np.log(shares.priors_)
-    assert_allclose(model.predict_joint_log_proba(table[0]) + np.log(3), moved, atol=1e-9)
-
-
-def test_notes_tell_of_rows_known_from_a_sample(table):
-    X, y = table
-    mine, other = (
-        GenerativeForest(keep_rows=60).fit(*rows(X, y, own)) for own in (np.arange(150), np.arange(150, 300))
-    )
-    assert mine.notes_ == []
-    mine.merge(other)
-    assert any("know rows of weight 150 from a sample" in note.what for note in mine.notes_)
-    assert mine.statistics_.rows == 300
 
 
 @pytest.mark.parametrize("heaviest", [1e6, 1e12])

@@ -149,16 +149,6 @@ def test_what_a_model_has_learned_can_be_the_period_before_all():
             assert_allclose(getattr(found, name), getattr(whole, name), atol=1e-10)
 
 
-def test_mixtures_of_several_components_are_fitted_to_the_rows_before():
-    X, y, time = turning(90, 3)
-    model = MixtureDiscriminant(n_components=2, random_state=0, keep_rows=0)
-    found = model.validate_forward(X, y, time=time, windows=[1])
-    lost = [-refitted(model, X, y, time, 0, t)[2].mean() for t in (1, 2)]
-    assert_allclose(found.log_loss, lost, atol=1e-10)
-    with pytest.raises(DataError, match="no longer has its own"):
-        model.fit(X, y).validate_forward(X, y, time=time, learned=True)
-
-
 # --- periods ----------------------------------------------------------------------------------------------------------
 
 
@@ -277,15 +267,6 @@ def test_a_first_period_of_one_class_and_models_without_rows_say_nothing_of_them
     assert np.isnan(bare.coverage).all()
     assert_allclose(bare.log_loss, found.log_loss, atol=1e-12)
     assert "hold the class" not in str(bare)
-
-
-def test_a_window_that_cannot_be_learned_from_is_not_the_best():
-    X, y, time = turning(80, 4)
-    y = np.where(time == 1, "above", y)
-    model = GaussianDiscriminant(priors={"above": 0.5, "below": 0.5})
-    found = model.validate_forward(X, y, time=time, windows=[1])
-    assert np.isnan(found.window_loss[0])
-    assert found.best_window == 3
 
 
 def test_tables_and_plain_values():

@@ -7,9 +7,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.model_selection import cross_val_predict
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
+from suffice import GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.errors import SettingError
 
 MODELS = {"nb": NaiveBayes, "auto": GenerativeClassifier, "forest": GenerativeForest}
@@ -57,14 +56,6 @@ def test_the_library_is_that_of_the_rows_or_the_one_named(table, name, kind) -> 
     assert isinstance(model.information_gain(X, as_frame=name), kind)
 
 
-def test_errors_of_contributions_are_frames_too(table) -> None:
-    X, y = table
-    model = GaussianDiscriminant().fit(X[["height", "depth"]], y)
-    found, error = model.explain(X[["height", "depth"]], return_error=True, as_frame=True)
-    assert found.shape == error.shape == (120, 4)
-    assert (error[["calm", "class row"]].to_numpy() == 0).all()
-
-
 def test_names_that_are_no_text_become_text(table) -> None:
     X, y = table
     model = NaiveBayes().fit(X.to_numpy(dtype=object), y == "row")
@@ -80,9 +71,3 @@ def test_what_is_no_choice_is_refused(table, wanted) -> None:
     for ask in (model.predict_proba, model.explain, model.information_gain):
         with pytest.raises(SettingError, match="as_frame="):
             ask(X, as_frame=wanted)
-
-
-def test_scikit_learn_still_gets_arrays(table) -> None:
-    X, y = table
-    found = cross_val_predict(NaiveBayes(), X, y, cv=3, method="predict_proba")
-    assert isinstance(found, np.ndarray)

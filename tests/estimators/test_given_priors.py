@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from suffice import Dirichlet, GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
 from suffice.drop_in import (
     GaussianNB,
     LinearDiscriminantAnalysis,
@@ -137,18 +137,6 @@ def test_sets_cover_under_equal_priors_of_unequal_classes(name):
         assert said == pytest.approx(fresh, abs=0.08)  # 3 standard errors of 500 losses
 
 
-def test_priors_of_classes_and_rows_lose_the_row(table):
-    X, y, codes = table
-    model = GenerativeClassifier(priors=Dirichlet(2.0)).fit(X, y)
-    as_shares = GenerativeClassifier().fit(X, y)
-    n = np.bincount(codes).astype(float)
-    for alpha, found in ((2.0, model), (0.5, as_shares)):
-        rest = n - np.eye(3)[codes] + alpha
-        found.wanted = np.log(rest / rest.sum(axis=1, keepdims=True))
-    shifted = log_softmax(as_shares.leave_one_out(X, y) - as_shares.wanted + model.wanted, axis=1)
-    np.testing.assert_allclose(np.exp(model.leave_one_out(X, y)), np.exp(shifted), atol=1e-3)
-
-
 def test_an_array_changed_in_place_counts_and_wrong_priors_are_refused_when_asked(table):
     X, y, _ = table
     priors = GIVEN.copy()
@@ -166,13 +154,3 @@ def test_an_array_changed_in_place_counts_and_wrong_priors_are_refused_when_aske
     np.testing.assert_allclose(counts.priors_, 0.5)
     counts.set_params(fit_prior=True)
     np.testing.assert_allclose(counts.priors_, [2 / 3, 1 / 3])
-
-
-def test_adapted_priors_can_be_set(table):
-    X, y, _ = table
-    model = GenerativeClassifier().fit(X, y)
-    new = X[y != "a"]
-    adapted = model.adapt_priors(new)
-    expected = model.predict_proba(new, priors=adapted)
-    np.testing.assert_allclose(model.set_params(priors=adapted).predict_proba(new), expected)
-    np.testing.assert_allclose(model.joint_.log_prior[adapted > 0], np.log(adapted[adapted > 0]))

@@ -66,15 +66,6 @@ def test_textbook_models_leave_groups_out_as_refits_do(name, cells, rng):
     assert_allclose(np.sort(kept), np.sort(-expected[np.arange(len(y)), y]), atol=1e-9)
 
 
-def test_a_class_whose_rows_are_one_group_leaves_with_it(rng):
-    X, y = rng.normal(size=(30, 2)), np.repeat([0, 1, 2], [14, 14, 2])
-    groups = np.arange(30)
-    groups[28:] = 28
-    left_out = GaussianDiscriminant("diagonal").fit(X, y, groups=groups).leave_one_out(X, y)
-    assert np.isneginf(left_out[28:, 2]).all()
-    assert np.isfinite(left_out[:28]).all()
-
-
 @pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes, GenerativeForest, GenerativeClassifier])
 def test_groups_of_one_row_each_change_nothing(make, rng):
     X, y, _ = subjects(rng, 30, 3, 5, 3)
@@ -196,12 +187,6 @@ def test_wrong_groups_are_refused_by_name(rng):
         GaussianDiscriminant().fit(X, y).leave_one_out(X, y, groups=np.zeros(len(y)))
 
 
-def test_learning_curves_need_a_group_for_each_fold(rng):
-    X, y, groups = subjects(rng, 40, 4, 6, 3)
-    with pytest.raises(DataError, match="whole groups into 5 folds, and the rows are of 3 in all"):
-        GaussianDiscriminant().learning_curve(X, y, groups=groups % 3)
-
-
 def test_rows_without_a_group_are_each_by_themselves_in_learning_curves(rng):
     """As if each had a group that no other row has."""
     _, y, groups = subjects(rng, 40, 4, 6, 3)
@@ -244,19 +229,6 @@ def test_equal_rows_of_several_groups_are_answered_each_without_its_own(make, rn
     some = model.leave_one_out(X[:50], y[:50], groups=groups[:50])
     if make in (GenerativeForest, GenerativeClassifier):  # judged by folds of all of a group
         assert_allclose(some, told[:50], atol=1e-9)
-
-
-def test_equal_rows_of_other_weights_need_their_groups(rng):
-    X, y, groups = subjects(rng, 12, 2, 5, 3)
-    X, y, groups = np.concatenate([X, X[:2]]), np.append(y, y[:2]), np.append(groups, [7, 7])
-    weight = np.ones(len(y))
-    weight[-2:] = 3.0
-    model = GaussianDiscriminant("diagonal").fit(X, y, weight, groups)
-    with pytest.raises(DataError, match="groups="):
-        model.leave_one_out(X, y, weight)
-    rest = groups != 7
-    refit = GaussianDiscriminant("diagonal").fit(X[rest], y[rest], weight[rest])
-    assert_allclose(model.leave_one_out(X, y, weight, groups)[~rest], refit.predict_log_proba(X[~rest]), atol=1e-9)
 
 
 def test_copies_within_a_group_leave_once(rng):

@@ -8,7 +8,6 @@ from suffice import GenerativeClassifier, load
 from suffice.automatic import choose
 from suffice.automatic.folds import content, deal
 from suffice.automatic.table_rows import MixedRows
-from suffice.stats.reservoir import rows_per_weight
 
 CHANCE = np.log(2.0)
 NEW = 1000
@@ -78,25 +77,6 @@ def test_folds_do_not_depend_on_order_or_units():
     counts = np.array([np.bincount(place[y == c], minlength=5) for c in range(3)])
     assert (counts.max(axis=1) - counts.min(axis=1) <= 1).all()
     assert np.ptp(counts.sum(axis=0)) <= 1
-
-
-def test_with_missing_cells_the_way_rows_come_does_not_matter():
-    X, y, _ = noise(0, 90, 5, 0.2)
-    X, y, new = X[:90] + y[:90, None], y[:90], X[90:120]
-    order = np.random.default_rng(1).permutation(90)
-    posterior = GenerativeClassifier().fit(X, y).predict_proba(new)
-    parts = GenerativeClassifier().partial_fit(X[order[:40]], y[order[:40]]).partial_fit(X[order[40:]], y[order[40:]])
-    assert_allclose(parts.predict_proba(new), posterior, atol=1e-7)
-    scaled = X[:, ::-1] * 3.0 + 1.0
-    assert_allclose(GenerativeClassifier().fit(scaled, y).predict_proba(new[:, ::-1] * 3.0 + 1.0), posterior, atol=1e-6)
-
-
-def test_effective_rows():
-    copies = np.array([1.0, 2.0, 1.0])
-    assert rows_per_weight(copies, copies) == 1.0
-    assert_allclose(rows_per_weight(5.0 * copies, copies), 0.2)
-    w = np.array([1.0, 3.0, 3.0, 2.0])  # the second twice, as a row of weight 6 given twice
-    assert_allclose(rows_per_weight(np.array([1.0, 6.0, 2.0]), copies), w.sum() / (w**2).sum())
 
 
 def heavy_tails(rng, n):

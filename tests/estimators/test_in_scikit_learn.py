@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import PartialDependenceDisplay, partial_dependence
-from sklearn.model_selection import GridSearchCV
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
 from suffice.errors import SettingError
@@ -99,12 +98,6 @@ def test_what_has_no_importance_has_no_attribute(told):
     assert not hasattr(NaiveBayes(), "feature_importances_")
     with pytest.raises(AttributeError, match=r"feature_importances_: .*rows"):
         _ = NaiveBayes(keep_rows=0).fit(X, y).feature_importances_
-
-
-def test_class_weights_are_searched(blobs):
-    X, y = blobs
-    found = GridSearchCV(NaiveBayes(), {"class_weight": [None, "balanced", WEIGHTS]}, cv=3).fit(X, y)
-    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
 
 
 @pytest.mark.parametrize("name", ["naive", "forest"])

@@ -133,15 +133,6 @@ def test_counts_equal_their_sum(rates: tuple[float, ...]) -> None:
     assert model.information_gain([[np.nan]])[0, 0] == pytest.approx(expected, abs=1e-4)
 
 
-def test_truths_equal_their_sum() -> None:
-    y = np.repeat([0, 1, 2], 50)
-    X = (RNG(0).random((150, 2)) < 0.2 + 0.3 * y[:, None]).astype(float)
-    model = NaiveBayes(families="bernoulli").fit(X, y)
-    row = np.array([1.0, np.nan])
-    expected = by_grid(model, row, 1, np.array([0.0, 1.0]), 1.0)
-    assert model.information_gain(row[None])[0, 1] == pytest.approx(expected, abs=1e-9)
-
-
 def by_draws(model: Any, row: pd.DataFrame, column: str, draws: int) -> float:
     """The gain with the cell drawn given the row: for pools the mutual information as the docstring defines it."""
     filled = model.impute(row, draws=draws, random_state=0, as_recorded=True)
@@ -251,14 +242,6 @@ def test_mixed_tables(name: str) -> None:
     np.testing.assert_allclose(model.information_gain(empty.iloc[:1])[0], gain[0], atol=1e-12)
 
 
-def test_no_rows_and_full_rows() -> None:
-    X, y = rows_of()
-    model = GaussianDiscriminant().fit(X, y)
-    assert (model.information_gain(X[:3]) == 0).all()
-    nothing = pd.DataFrame(X, columns=list("abcd"))
-    assert GaussianDiscriminant().fit(nothing, y).information_gain(nothing[:1]).shape == (1, 4)
-
-
 def test_fewer_rows_than_columns() -> None:
     rng = RNG(0)
     X, y = rng.normal(size=(12, 30)), np.repeat([0, 1], 6)
@@ -266,18 +249,6 @@ def test_fewer_rows_than_columns() -> None:
         gain = model.fit(X, y).information_gain(np.full((2, 30), np.nan))
         assert np.isfinite(gain).all()
         assert (gain >= 0).all()
-
-
-def test_released_models_and_models_without_rows() -> None:
-    X, y = rows_of(n=300)
-    rows = with_holes(X)
-    for model in (NaiveBayes().fit(X, y), GenerativeClassifier().fit(X, y)):
-        released = model.release()
-        gain = released.information_gain(rows)
-        assert (gain >= 0).all()
-        assert gain[0].max() > 0.01
-    few = GenerativeClassifier(keep_rows=100).fit(X, y).information_gain(rows)
-    assert np.isfinite(few).all()
 
 
 def test_zero_probabilities() -> None:
@@ -305,12 +276,6 @@ def test_costs_that_are_none(costs: object) -> None:
     X, y = mixed_table()
     with pytest.raises(SettingError, match=r"costs must be one positive number .* Next:"):
         NaiveBayes().fit(X, y).information_gain(X[:2], costs=costs)
-
-
-def test_costs_of_columns_that_are_not_there() -> None:
-    X, y = mixed_table()
-    with pytest.raises(SettingError, match="'girth'"):
-        NaiveBayes().fit(X, y).information_gain(X[:2], costs={"girth": 2.0})
 
 
 def test_shares_of_a_total_are_refused_by_name() -> None:

@@ -88,16 +88,6 @@ def test_gaussian_in_any_batches(blobs, rng, setting, kind):
     assert_same_answers(merged(lambda: gaussian(setting), X, y, parts), whole, X)
 
 
-@pytest.mark.parametrize("setting", GAUSSIANS[::2], ids=name)
-@pytest.mark.parametrize("kind", KINDS)
-def test_gaussian_with_missing_cells_in_any_batches(holed, rng, setting, kind):
-    """The diagonal and spherical forms need no EM."""
-    X, y = holed
-    whole = gaussian(setting).fit(X, y)
-    found = streamed(gaussian(setting), X, y, batches(kind, y, rng))
-    assert_same_answers(found, whole, X, EM if setting["covariance"] == "full" else SAME)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options", [{}, {"smoothing": 0.0}, {"families": {(0, 1): "gaussian", 4: "categorical"}}], ids=str
@@ -157,14 +147,6 @@ def test_classes_may_be_listed_beforehand(blobs):
         GaussianDiscriminant().partial_fit(X, y, classes=["ash", "birch"])
 
 
-def test_the_order_of_merging_does_not_matter(mixed):
-    X, y = mixed
-    parts = [slice(0, 30), slice(30, 50), slice(50, 80)]
-    found = [merged(NaiveBayes, X, y, [parts[i] for i in order]) for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0])]
-    for other in found[1:]:
-        assert_same_answers(other, found[0], X, 1e-12)
-
-
 @pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_merging_leaves_the_other_model_alone(blobs):
     X, y = blobs
@@ -196,19 +178,6 @@ def test_a_column_first_seen_empty_takes_the_kind_of_its_first_values():
 # --- weights ---
 
 
-@pytest.mark.parametrize("setting", GAUSSIANS, ids=name)
-def test_weights_are_copies(blobs, rng, setting):
-    X, y = blobs
-    copies = rng.integers(0, 4, len(y))
-    rows = np.repeat(np.arange(len(y)), copies)
-    repeated = gaussian(setting).fit(X[rows], y[rows])
-    assert_same_answers(gaussian(setting).fit(X, y, sample_weight=copies), repeated, X)
-    streamed_ = gaussian(setting)
-    for part in np.array_split(rng.permutation(len(y)), 5):
-        streamed_.partial_fit(X[part], y[part], sample_weight=copies[part])
-    assert_same_answers(streamed_, repeated, X)
-
-
 def test_rows_of_weight_zero_are_absent(blobs):
     """Even where they are the only rows of a class, or hold what no other row may."""
     X, y = blobs
@@ -228,63 +197,7 @@ def test_only_the_ratio_of_weights_matters_to_the_mle(blobs, rng, factor):
     assert_same_answers(found, GaussianDiscriminant().fit(X, y, sample_weight=weight), X)
 
 
-def test_one_weight_for_all_rows(blobs):
-    X, y = blobs
-    found = GaussianDiscriminant(divisor="unbiased").fit(X, y, sample_weight=2)
-    assert found.statistics_.total == 2 * len(y)
-    twice = GaussianDiscriminant(divisor="unbiased").fit(np.r_[X, X], np.r_[y, y])
-    assert_same_answers(found, twice, X)
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (np.ones(3), "expected"),
-        (np.ones((80, 2)), "1D"),
-        (np.full(80, -1.0), r"sample_weight\[0\]"),
-        (np.append(np.ones(79), np.nan), r"sample_weight\[79\]"),
-        (np.append(np.inf, np.ones(79)), r"sample_weight\[0\]"),
-        (np.zeros(80), "Every sample_weight is zero"),
-    ],
-    ids=["short", "2-D", "negative", "nan", "inf", "zero"],
-)
-def test_weights_that_count_nothing(blobs, weight, message):
-    with pytest.raises(DataError, match=message):
-        GaussianDiscriminant().fit(*blobs, sample_weight=weight)
-
-
 # --- failures change nothing ---
-
-
-def broken(X, y):
-    infinite = X.copy()
-    infinite[3, 2] = np.inf
-    numbers = np.arange(len(y))
-    return {
-        "infinity": (infinite, y, {}, DataError),
-        "missing label": (X, np.where(numbers == 2, None, y.astype(object)), {}, DataError),
-        "number labels": (X, numbers % 2, {}, DataError),
-        "fewer labels": (X, y[:-1], {}, DataError),
-        "fewer columns": (X[:, :3], y, {}, SchemaError),
-        "text": (X.astype(str), y, {}, SchemaError),
-        "weights": (X, y, {"sample_weight": -np.ones(len(y))}, DataError),
-        "classes": (X, y, {"classes": ["ash"]}, DataError),
-        "no rows": (X[:0], y[:0], {}, DataError),
-    }
-
-
-@pytest.mark.parametrize("case", list(broken(np.zeros((5, 4)), np.array(["ash"] * 5))))
-@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
-def test_a_failed_partial_fit_changes_nothing(blobs, case, make):
-    X, y = blobs
-    model = make().fit(X, y)
-    before, statistics, state = model.predict_log_proba(X), model.statistics_, dict(vars(model))
-    bad_X, bad_y, options, error = broken(X, y)[case]
-    with pytest.raises(error):
-        model.partial_fit(bad_X, bad_y, **options)
-    assert model.statistics_ is statistics
-    assert vars(model).keys() == state.keys()
-    assert_array_equal(model.predict_log_proba(X), before)
 
 
 def test_a_failed_fit_leaves_the_earlier_one(blobs):
@@ -326,11 +239,3 @@ def test_merging_other_columns_names_them(blobs):
         first.merge(GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("abce")), y))
     with pytest.raises(MergeError, match="different orders"):
         first.merge(GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("dabc")), y))
-
-
-def test_merging_other_kinds_names_the_column():
-    numbers = NaiveBayes({0: "categorical"}).fit(np.array([[1], [2]]), ["a", "b"])
-    text = NaiveBayes({0: "categorical"}).fit(np.array([["1"], ["2"]]), ["a", "b"])
-    with pytest.raises(MergeError, match="0"):
-        numbers.merge(text)
-    assert numbers.statistics_.blocks[0].levels == ((1, 2),)

@@ -76,14 +76,6 @@ def test_noise_gains_nothing():
     assert_allclose(curve.project(6000).value, np.log(2), atol=0.01)
 
 
-def test_few_rows_of_many_columns_gain():
-    X, y = two_classes(3, 300, d=8)
-    curve = GaussianDiscriminant().learning_curve(X, y)
-    assert curve.helps
-    assert "More rows would help" in str(curve)
-    assert curve.gain(4).value > curve.gain(2).value > 0.0
-
-
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_a_curve_without_noise_is_found_again(power):
     rows = np.array([100.0, 200, 400, 800])
@@ -166,18 +158,6 @@ def test_the_automatic_classifier_and_mixed_columns():
     curve = GenerativeClassifier(priors={"low": 0.5, "high": 0.5}).learning_curve(frame, labels, draws=1)
     assert curve.total == 95
     assert curve.loss[-1] < 0.3
-
-
-def test_units_do_not_matter():
-    X, y = two_classes(7, 100)
-    a, b = (GaussianDiscriminant().learning_curve(X * scale, y) for scale in (1.0, np.array([1e3, 1.0, 1e-3, 7.0])))
-    assert_allclose(a.losses, b.losses, rtol=1e-6)
-
-
-def test_weights_of_five_are_those_of_one_beside_each_other():
-    X, y = two_classes(8, 100)
-    a, b = (GaussianDiscriminant().learning_curve(X, y, w) for w in (None, np.full(100, 5.0)))
-    assert_allclose(a.losses, b.losses, rtol=1e-9)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

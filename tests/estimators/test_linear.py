@@ -61,26 +61,11 @@ def test_discriminant_coordinates(rng, covariance, k, d):
     assert (np.diff(np.diag(between)) <= 1e-9).all()
 
 
-def test_nearest_centre_in_coordinates_is_the_answer(blobs):
-    """With equal priors the class of the nearest centre in all k − 1 coordinates is the most probable one."""
-    X, y = blobs
-    model = GaussianDiscriminant(shared=True, priors="uniform").fit(X, y)
-    gaps = model.transform(X)[:, None] - model.transform(model.means_)[None]
-    assert_array_equal(model.classes_[(gaps**2).sum(axis=2).argmin(axis=1)], model.predict(X))
-
-
 def test_each_axis_points_to_its_farthest_class_mean(blobs):
     X, y = blobs
     centres = (model := GaussianDiscriminant(shared=True).fit(X, y)).transform(model.means_)
     farthest = centres[np.abs(centres).argmax(axis=0), range(centres.shape[1])]
     assert (farthest > 0).all()
-
-
-def test_coordinates_ignore_units(blobs):
-    X, y = blobs
-    unit = np.array([1e6, 1.0, 1e-6, 1e3])
-    plain = GaussianDiscriminant(shared=True).fit(X, y).transform(X)
-    assert_allclose(GaussianDiscriminant(shared=True).fit(X * unit, y).transform(X * unit), plain, atol=1e-8)
 
 
 def test_coordinates_of_rows_with_missing_cells(blobs):
@@ -127,14 +112,3 @@ def test_nothing_linear_without_a_shared_covariance(blobs, covariance):
         with pytest.raises(AttributeError, match=f"shared=True|{name}"):
             getattr(model, name)
     assert hasattr(GaussianDiscriminant(shared=True), "transform")
-
-
-def test_in_a_pipeline(blobs):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    X, y = blobs
-    model = make_pipeline(StandardScaler(), GaussianDiscriminant(shared=True), LogisticRegression()).fit(X, y)
-    assert model.score(X, y) > 0.5
-    assert make_pipeline(StandardScaler(), GaussianDiscriminant()).fit(X, y).predict_proba(X).shape == (80, 3)

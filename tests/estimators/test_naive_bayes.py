@@ -87,14 +87,6 @@ def test_families(table, families, meaning, smoothing):
     assert_allclose(model.predict_joint_log_proba(frame), by_hand(frame, y, meaning, smoothing), rtol=1e-9)
 
 
-def test_one_family_for_all_columns(rng):
-    codes, y = rng.integers(0, 2, (60, 3)), np.arange(60) % 2
-    frame = pd.DataFrame(codes, columns=list("abc"))
-    for family in ("gaussian", "categorical", "bernoulli"):
-        found = NaiveBayes(family).fit(codes, y).predict_joint_log_proba(codes)
-        assert_allclose(found, by_hand(frame, y, dict.fromkeys("abc", family)), rtol=1e-10)
-
-
 def test_gaussian_columns_are_the_diagonal_discriminant(blobs):
     X, y = blobs
     for divisor in ("mle", "unbiased"):
@@ -166,11 +158,6 @@ def test_a_truth_value_seen_in_one_state_keeps_the_other():
     assert_allclose(model.predict_joint_log_proba(np.array([[False]])), np.log([[2 / 3 * 1 / 4, 1 / 3 * 1 / 3]]))
 
 
-def test_a_column_of_one_level_says_nothing():
-    model = NaiveBayes().fit([["a", "x"], ["a", "z"], ["a", "z"]], [0, 0, 1])
-    assert_allclose(model.predict_proba([["a", None]])[0], model.priors_)
-
-
 def test_learned_tables(table):
     frame, y = table
     model = NaiveBayes({("height", "depth"): "gaussian", "floors": "categorical"}).fit(frame, y)
@@ -225,25 +212,6 @@ def test_families_that_cannot_work(table, families, error, message):
     with pytest.raises(error) as caught:
         NaiveBayes(families).fit(frame, y)
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("smoothing", [-1, float("nan"), float("inf"), "1", None])
-def test_smoothing_that_cannot_work(smoothing):
-    with pytest.raises(SettingError, match="smoothing"):
-        NaiveBayes(smoothing=smoothing).fit([["a"], ["b"]], [0, 1])
-
-
-def test_divisors_that_cannot_work():
-    with pytest.raises(SettingError, match="divisor='n' is not one of 'mle', 'unbiased'"):
-        NaiveBayes(divisor="n").fit([["a"], ["b"]], [0, 1])
-
-
-def test_infinite_numbers_are_refused_by_name(table):
-    frame, y = table
-    frame.loc[3, "depth"] = np.inf
-    for families in ("auto", {"depth": "categorical"}):
-        with pytest.raises(DataError, match="infinity in column 'depth'"):
-            NaiveBayes(families).fit(frame, y)
 
 
 def test_bernoulli_columns_of_a_later_table(table):

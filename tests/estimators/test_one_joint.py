@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from suffice import GenerativeClassifier, GenerativeForest
+from suffice import GenerativeClassifier
 from suffice.automatic.forest_fitted import ForestJoint
 
 CLASSES = np.array(["ash", "birch", "cedar"])
@@ -100,19 +100,6 @@ def test_rows_drawn_of_a_class_are_rows_of_all_by_their_posterior(fitted, label)
         assert (np.abs(mine.mean(axis=0) - mean) <= 5 * error + 0.02 * mine.std(axis=0)).all()
 
 
-def test_missing_cells_are_filled_by_classes_as_the_pool_weighs_them(fitted):
-    """A mean over all classes is the mean of those of each class, weighed by the pooled posterior of the row."""
-    model, (X, _), _ = fitted
-    name = X.columns[-1]
-    holed = X[:60].assign(**{name: np.nan})
-    by_class = [
-        np.asarray(model.impute(holed, y=np.full(60, label), as_recorded=False)[name], dtype=float)
-        for label in model.classes_
-    ]
-    filled = np.asarray(model.impute(holed, as_recorded=False)[name], dtype=float)
-    assert_allclose(filled, (model.predict_proba(holed) * np.stack(by_class, axis=1)).sum(axis=1), atol=1e-9)
-
-
 def test_what_is_said_of_the_choice_holds_for_fresh_rows(fitted):
     """How much likelier rows are under a forest: no less than by folds, in which it has fewer rows, and little more.
 
@@ -131,27 +118,3 @@ def test_what_is_said_of_the_choice_holds_for_fresh_rows(fitted):
     said = said if "a forest of" in joint_note(model).what else -said
     assert said - 0.2 <= gain <= said + 0.2  # some two standard errors of 500 rows
     assert (gain > 0) is (said > 0)
-
-
-def test_a_forest_is_as_good_as_the_automatic_choice_says(fitted):
-    """The estimator of its own and the joint model beside the pool are one density."""
-    model, (X, y), _ = fitted
-    if not isinstance(model._fitted.joint_value, ForestJoint):
-        return
-    alone = GenerativeForest().fit(X, y)
-    assert_allclose(alone.score_samples(X), model.score_samples(X), atol=1e-9)
-
-
-def test_nothing_is_learned_of_noise():
-    """Losses left out are those of fresh rows, and neither is far from that of guessing, within two standard errors.
-
-    2,000 rows of ten columns, enough for trees; boosted ones are dropped after a look.
-    """
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 10)), rng.integers(0, 2, 2000)
-    model = GenerativeClassifier().fit(X, y)
-    assert "forest" in {own["name"] for own in model.members_}
-    new, labels = rng.normal(size=(4000, 10)), rng.integers(0, 2, 4000)
-    lost = -model.predict_log_proba(new)[np.arange(4000), labels]
-    assert abs(model.loss_ - np.log(2)) < 0.01
-    assert abs(model.loss_ - lost.mean()) < 0.01

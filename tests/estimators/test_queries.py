@@ -1,7 +1,5 @@
 """The questions every estimator answers, each against Bayes' rule written out with scipy."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -58,16 +56,6 @@ def test_the_score_of_two_classes_is_their_log_odds(blobs, covariance, shared):
     assert_array_equal(model.classes_[(scores > 0).astype(int)], model.predict(X))
 
 
-@GRID
-def test_the_scores_of_three_classes(blobs, covariance, shared):
-    X, y = blobs
-    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
-    scores = model.decision_function(X)
-    assert scores.shape == (len(X), 3)
-    assert_allclose(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)), model.predict_proba(X), rtol=1e-10)
-    assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
-
-
 def test_every_score_exists_where_no_class_is_possible():
     """Without smoothing a word no class has seen gives every class density zero; the limit decides, in every answer."""
     words = np.array([["a"], ["b"], ["b"], ["c"]], dtype=object)
@@ -100,16 +88,6 @@ def test_class_priors_shift_log_posteriors_and_nothing_else(blobs, covariance, s
     assert_array_equal(plain.predict(X, priors=priors), given.predict(X))
     assert_allclose(plain.predict_proba(X, priors=priors), given.predict_proba(X))
     assert_allclose(GaussianDiscriminant(covariance, shared=shared, priors=by_label).fit(X, y).priors_, priors)
-
-
-def test_uniform_and_extreme_priors(blobs):
-    X, y = blobs
-    model = GaussianDiscriminant(priors="uniform").fit(X, y)
-    assert_allclose(model.priors_, 1 / 3)
-    assert_allclose(model.predict_proba(X), GaussianDiscriminant().fit(X, y).predict_proba(X, priors="uniform"))
-    sure = model.predict_proba(X, priors=[0, 1, 0])
-    assert_array_equal(sure, np.tile([0, 1, 0], (len(X), 1)))
-    assert set(model.predict(X, priors=[0.5, 0, 0.5])) <= {"ash", "cedar"}
 
 
 BAD_PRIORS = [
@@ -152,30 +130,6 @@ def test_reject_by_chows_rule(blobs, reject):
     assert kept.all() == (reject > 1 - 1 / 3)
 
 
-def test_chows_rule_errs_least_among_rules_that_reject_as_much(blobs, rng):
-    """The loss Σ error + reject · (rows without answer), expected under the model, is least row by row."""
-    X, y = blobs
-    model = GaussianDiscriminant().fit(X, y)
-    p, reject = model.predict_proba(X), 0.2
-    none = np.array([label is None for label in model.predict(X, reject=reject)])
-
-    def loss(rejected):
-        return np.where(rejected, reject, 1 - p.max(axis=1)).sum()
-
-    assert 0 < none.sum() < len(X)
-    for _ in range(50):
-        assert loss(none) <= loss(rng.permutation(none))
-
-
-def test_reject_under_costs(blobs, rng):
-    X, y = blobs
-    model = NaiveBayes().fit(X, y)
-    costs = rng.random((3, 3)) * 10 - 5
-    expected = model.predict_proba(X) @ costs
-    found = model.predict(X, costs=costs, reject=-0.5)
-    assert_array_equal([label is None for label in found], expected.min(axis=1) > -0.5)
-
-
 @pytest.mark.parametrize("reject", [0.0, 1.0, -0.1, float("nan"), "much", True])
 def test_reject_must_be_a_cost(blobs, reject):
     X, y = blobs
@@ -213,32 +167,6 @@ def test_costs_that_fit_no_classes(blobs, costs):
 
 
 # --- settings, and models that have learned nothing ---
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"covariance": "tied"}, "covariance='tied' is not one of 'full', 'diagonal', 'spherical'"),
-        ({"covariance": None}, "covariance"),
-        ({"covariance": ["full"]}, "covariance"),
-        ({"divisor": "n"}, "divisor='n' is not one of 'mle', 'unbiased'"),
-        ({"missing": "drop"}, "missing='drop' is not one of 'em', 'error'"),
-        ({"shrinkage": 1.5}, "shrinkage=1.5"),
-        ({"shrinkage": -1}, "shrinkage=-1"),
-        ({"shrinkage": float("nan")}, "shrinkage=nan"),
-        ({"shrinkage": "much"}, "shrinkage='much'"),
-    ],
-    ids=str,
-)
-def test_settings_that_cannot_work(blobs, options, message):
-    """Refused when fitting, as scikit-learn wants it, and with the value in the message."""
-    X, y = blobs
-    for learn in ("fit", "partial_fit"):
-        model = GaussianDiscriminant(**options)
-        with pytest.raises(SettingError) as caught:
-            getattr(model, learn)(X, y)
-        assert message in str(caught.value)
-        assert not hasattr(model, "statistics_")
 
 
 VERBS = [
@@ -308,54 +236,6 @@ def test_a_missing_cell_of_any_type_is_missing(blobs, make):
         assert_array_equal(model.predict_proba(row), expected)
     model.partial_fit(row.assign(a=None), ["ash"])
     assert model.statistics_.total == len(y) + 1
-
-
-@pytest.mark.parametrize("empty", [None, float("nan")])
-def test_a_missing_word_of_any_type_is_missing(empty):
-    pd = pytest.importorskip("pandas")
-    model = NaiveBayes().fit(pd.DataFrame({"w": ["x", "x", "z"], "n": [1.0, 2.0, 3.0]}), ["a", "a", "b"])
-    row = pd.DataFrame([{"w": empty, "n": 2.0}])
-    both = pd.DataFrame({"w": [empty, "x"], "n": [2.0, 2.0]})
-    assert_allclose(model.predict_proba(row), model.predict_proba(both)[:1])
-    assert_allclose(NaiveBayes().fit([["x"], ["z"]], [0, 1]).predict_proba([[empty]]), [[0.5, 0.5]])
-
-
-@GRID
-def test_pickling_and_settings(blobs, covariance, shared):
-    from sklearn.base import clone
-
-    X, y = blobs
-    model = GaussianDiscriminant(covariance, shared=shared, shrinkage=0.1, priors=[0.2, 0.3, 0.5]).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
-    fresh = clone(model)
-    assert fresh.get_params() == model.get_params()
-    assert not hasattr(fresh, "statistics_")
-    assert_array_equal(fresh.fit(X, y).predict_log_proba(X), model.predict_log_proba(X))
-    assert_array_equal(again.partial_fit(X, y).predict_proba(X), model.partial_fit(X, y).predict_proba(X))
-
-
-def test_a_refit_forgets_the_names_of_the_columns(blobs):
-    pd = pytest.importorskip("pandas")
-    X, y = blobs
-    model = GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("abcd")), y)
-    assert model.feature_names_in_.tolist() == list("abcd")
-    assert not hasattr(model.fit(X[:, :2], y), "feature_names_in_")
-    assert model.n_features_in_ == 2
-
-
-def test_answers_follow_the_fit_not_a_later_setting(blobs):
-    """A setting changed after a fit waits for the next fit, as everywhere in scikit-learn."""
-    X, y = blobs
-    model = GaussianDiscriminant().fit(X, y)
-    before, shape = model.predict_proba(X), model.covariances_.shape
-    model.set_params(shared=True, covariance="diagonal")
-    assert_array_equal(model.predict_proba(X), before)
-    assert model.covariances_.shape == shape
-    with pytest.raises(AttributeError, match="shared=True"):
-        _ = model.coef_
-    model.fit(X, y)
-    assert model.coef_.shape == (3, 4)
 
 
 def test_the_input_is_not_written_to(holed):

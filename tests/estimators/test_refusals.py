@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 from suffice.errors import DataError, SettingError
 
 X, Y = np.arange(12.0).reshape(6, 2), list("aaabbb")
@@ -46,28 +45,3 @@ def test_weights(make, weight, words) -> None:
 def test_components(components, error, words) -> None:
     with pytest.raises(error, match=words):
         MixtureDiscriminant(components).fit(X, Y)
-
-
-@pytest.mark.parametrize("family", ["multinomial", "poisson", "bernoulli"])
-@pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_negative_counts(family, form) -> None:
-    model = NaiveBayes(family).fit(form(np.eye(6, 2)), Y)
-    before = model.predict_proba(form(np.eye(6, 2)))
-    for ask in (model.predict, lambda rows: model.partial_fit(rows, Y), lambda rows: model.leave_one_out(rows, Y)):
-        with pytest.raises(DataError, match=r"Column 1 has the value -1; .*at least 0. Next"):
-            ask(form(-X))
-    np.testing.assert_array_equal(model.predict_proba(form(np.eye(6, 2))), before)
-
-
-@pytest.mark.parametrize("shrinkage", [-0.1, 1.5, np.nan, True, [0.1]])
-@pytest.mark.parametrize("make", [GaussianDiscriminant, MixtureDiscriminant])
-def test_shrinkage(make, shrinkage) -> None:
-    with pytest.raises(SettingError, match=r"shrinkage=.* is no number from 0 to 1\. Next"):
-        make(shrinkage=shrinkage).fit(X, Y)
-
-
-def test_amounts_of_pooling() -> None:
-    with pytest.raises(SettingError, match=r"RDA\(shared=1\.2\) is no number from 0 to 1\. Next"):
-        RDA(shared=1.2)
-    with pytest.raises(SettingError, match=r"RDA\(amount=-1\) is no number from 0 to 1\. Next"):
-        RDA(amount=-1)

@@ -11,10 +11,9 @@ from suffice import (
     GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
-    NormalInverseWishart,
 )
 from suffice.automatic.table_rows import smallest_distinct
-from suffice.errors import DataError, SettingError
+from suffice.errors import DataError
 from suffice.stats.rows import Units
 
 
@@ -88,12 +87,6 @@ def test_where_most_rows_are_forgotten_it_is_said_by_how_many_the_model_is_judge
     assert not np.isnan(model.leave_one_out(X[:90], y[:90])).any()
 
 
-def test_the_default_that_an_error_names_is_the_default():
-    default = NormalInverseWishart(strength=10.0).pooled
-    with pytest.raises(SettingError, match=rf"\b{default:g}\b"):
-        NormalInverseWishart(strength=10.0, pooled=2.0)
-
-
 # --- copies of rows --------------------------------------------------------------------------------------------------
 
 
@@ -150,14 +143,6 @@ def test_a_row_given_twice_leaves_as_one_of_weight_2_does(make, rng):
     expected = heavy.leave_one_out(X, y, sample_weight=two)
     assert_allclose(twice.leave_one_out(X, y), expected, atol=1e-9)
     assert_allclose(twice.leave_one_out(X[again], y[again])[60:], expected, atol=1e-9)
-
-
-def test_labels_of_copies_are_as_suspect_as_those_of_their_row(rng):
-    X, y = logit(rng, 80, 3)
-    y[3] = 1 - y[3]
-    once = GaussianDiscriminant(shared=True).fit(X, y).suspect_labels(X, y)
-    twice = GaussianDiscriminant(shared=True).fit(np.tile(X, (2, 1)), np.tile(y, 2))
-    assert_allclose(twice.suspect_labels(X, y), once, atol=1e-6)
 
 
 def test_equal_rows_of_few_values_stay_rows_of_their_own(rng):

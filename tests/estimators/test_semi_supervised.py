@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 from suffice.em.cells import SECURED
 from suffice.errors import DataError
 from suffice.learning import fit
@@ -65,13 +65,6 @@ def test_all_labels_present_is_the_supervised_path(two, kind, monkeypatch):
     assert not any("joined" in str(note) for note in second.notes_)
     if not isinstance(second, MixtureDiscriminant):
         assert not hasattr(second, "n_iter_")
-
-
-def test_a_later_fit_with_labels_forgets_the_steps(two):
-    X, y, few = two
-    model = GaussianDiscriminant().fit(X, few)
-    assert model.n_iter_ > 1
-    assert not hasattr(model.fit(X, y), "n_iter_")
 
 
 # --- with some missing ------------------------------------------------------------------------------------------------
@@ -213,37 +206,12 @@ def test_mixed_columns_join_too(rng, smoothing, monkeypatch):
     assert "green" in model.probabilities_["colour"]
 
 
-def test_missing_cells_and_missing_labels_together(holed, model):
-    X, y = holed
-    few = y.astype(object)
-    few[::2] = None
-    model.fit(X, few)
-    assert np.isfinite(model.predict_log_proba(X)).all()
-    assert model.score(X, y) > 0.45
-
-
 def test_weights_are_copies_of_unlabelled_rows_too(two, rng):
     X, _, few = two
     weight = rng.integers(0, 3, size=len(few))
     weighted = GaussianDiscriminant().fit(X, few, weight)
     copies = GaussianDiscriminant().fit(np.repeat(X, weight, axis=0), np.repeat(few, weight))
     np.testing.assert_allclose(weighted.predict_proba(X), copies.predict_proba(X), atol=1e-6)
-
-
-def test_given_priors_hold(two):
-    X, _, few = two
-    for model in (GaussianDiscriminant(priors=[0.3, 0.7]), MixtureDiscriminant(2, priors=[0.3, 0.7], random_state=0)):
-        np.testing.assert_allclose(model.fit(X, few).priors_, [0.3, 0.7])
-
-
-def test_the_model_goes_on_learning_and_saves(two, tmp_path):
-    X, y, few = two
-    model = GaussianDiscriminant().fit(X[:300], few[:300])
-    model.save(tmp_path / "m.suffice")
-    loaded = load(tmp_path / "m.suffice")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    loaded.partial_fit(X[300:], y[300:])
-    assert loaded.statistics_.total == pytest.approx(400)
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
-from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.fixes import parse_version
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 
@@ -43,67 +39,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# --- peers ---
-
-TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
-PEER = parse_version(sklearn.__version__)
-# scikit-learn 1.9.1 divides by n (LDA) and n_k (QDA); earlier releases by n − K and n_k − 1
-DIVISOR = "mle" if parse_version("1.9.1") <= PEER else "unbiased"
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_gaussian_nb(table):
-    X, y = TABLES[table](return_X_y=True)
-    peer = GaussianNB(var_smoothing=0).fit(X, y)
-    for model in (NaiveBayes().fit(X, y), GaussianDiscriminant("diagonal").fit(X, y)):
-        assert_allclose(model.predict_joint_log_proba(X), peer.predict_joint_log_proba(X), rtol=1e-9)
-        assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-9)
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_lda(table):
-    X, y = TABLES[table](return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)  # their rank is judged on the columns' own scale
-    peer = LinearDiscriminantAnalysis(solver="svd", tol=1e-12).fit(X, y)
-    model = GaussianDiscriminant(shared=True, divisor=DIVISOR).fit(X, y)
-    assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-8)
-    assert_allclose(np.abs(model.transform(X)), np.abs(peer.transform(X)), rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("table", ["iris", "wine"])
-def test_qda(table):
-    X, y = TABLES[table](return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    peer = QuadraticDiscriminantAnalysis(tol=1e-12).fit(X, y)
-    model = GaussianDiscriminant(divisor=DIVISOR).fit(X, y)
-    assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-8)
-
-
-@pytest.mark.parametrize("alpha", [1.0, 0.3, 1e-6])
-def test_categorical_nb(rng, alpha):
-    """Their levels are 0 to the given number, seen or not; ours are declared by a pandas category."""
-    pd = pytest.importorskip("pandas")
-    codes, y = rng.integers(0, 4, (80, 3)), rng.integers(0, 3, 80)
-    peer = CategoricalNB(alpha=alpha, min_categories=6).fit(codes, y)
-    frame = pd.DataFrame({f"c{j}": pd.Categorical(codes[:, j], categories=range(6)) for j in range(3)})
-    model = NaiveBayes(smoothing=alpha).fit(frame, y)
-    assert_allclose(model.predict_joint_log_proba(frame), peer.predict_joint_log_proba(codes), rtol=1e-10)
-    other = rng.integers(0, 6, (30, 3))
-    later = pd.DataFrame({f"c{j}": pd.Categorical(other[:, j], categories=range(6)) for j in range(3)})
-    assert_allclose(model.predict_proba(later), peer.predict_proba(other), rtol=1e-9)
-
-
-@pytest.mark.parametrize("alpha", [1.0, 0.3, 1e-6])
-def test_bernoulli_nb(rng, alpha):
-    X, y = rng.random((80, 5)) < 0.3, rng.integers(0, 3, 80)
-    peer = BernoulliNB(alpha=alpha).fit(X, y)
-    model = NaiveBayes(smoothing=alpha).fit(X, y)
-    assert_allclose(model.predict_joint_log_proba(X), peer.predict_joint_log_proba(X), rtol=1e-10)
-    assert_allclose(
-        NaiveBayes("bernoulli", smoothing=alpha).fit(X.astype(int), y).predict_proba(X), peer.predict_proba(X)
-    )
-
-
 # --- tools ---
 
 
@@ -121,14 +56,6 @@ def test_cross_validation_and_search(blobs):
     assert search.predict_proba(X).shape == (len(y), 3)
     assert cross_val_score(NaiveBayes(), X, y, cv=4, error_score="raise").mean() > 0.4
     assert cross_val_predict(NaiveBayes(), X, y, cv=4, method="predict_log_proba").shape == (len(y), 3)
-
-
-def test_nested_settings_survive_a_search(rng):
-    words = np.array(["u", "v", "w"], dtype=object)[rng.integers(0, 3, 60)][:, None]
-    X, y = np.concatenate([words, rng.normal(size=(60, 2)).astype(object)], axis=1), np.arange(60) % 2
-    grid = {"families": ["auto", {(1, 2): "gaussian"}, {0: "categorical"}], "smoothing": [0.0, 1.0]}
-    search = GridSearchCV(NaiveBayes(), grid, cv=3, error_score="raise").fit(X, y)
-    assert len(search.cv_results_["params"]) == 6
 
 
 def test_weights_are_routed(blobs, rng):

@@ -149,14 +149,6 @@ def _close(a, b):
 READS = {"_fitted", "_learned", "_known", "_learn", "_edit", "_still", "statistics_", "classes_", "priors_", "model_"}
 
 
-@pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
-def test_two_models_that_merge_each_other_do_not_wait_for_ever():
-    a, b = GaussianDiscriminant().fit(X, Y), GaussianDiscriminant().fit(*MORE)
-    with ThreadPoolExecutor(2) as pool:
-        done = [pool.submit(lambda m=m, o=o: [m.merge(o) for _ in range(5)]) for m, o in ((a, b), (b, a))]
-        assert all(len(own.result(timeout=60)) == 5 for own in done)
-
-
 def test_copies_pickles_and_clones_have_locks_and_caches_of_their_own():
     model = GaussianDiscriminant().fit(X, Y)
     before = text(model)

@@ -1,7 +1,6 @@
 """What can go wrong with tables in parts: the file is named, and nothing half-written is left."""
 
 import contextlib
-import os
 import signal
 
 import numpy as np
@@ -77,14 +76,6 @@ def test_a_damaged_row_group_leaves_model_and_answers(who, folder, tmp_path):
     assert output.read_text() == "as it was"
 
 
-def test_a_file_that_may_not_be_read(folder, monkeypatch):
-    """As another user would find it: root may read every file."""
-    access = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: "2.parquet" not in str(path) and access(path, mode))
-    with pytest.raises(SourceError, match=r"2\.parquet' cannot be read: there is no permission"):
-        NaiveBayes().fit_table(folder, "kind")
-
-
 @contextlib.contextmanager
 def small_disk(size):
     """No file may grow beyond so many bytes, which the system reports as it does a full disk."""
@@ -129,14 +120,6 @@ def interrupt(after):
     return watch
 
 
-def test_ctrl_c_while_predicting(folder, tmp_path, keyboard):
-    model = NaiveBayes().fit_table(folder, "kind")
-    files = left(tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        model.predict_table(folder, tmp_path / "o.parquet", progress=interrupt(300))
-    assert left(tmp_path) == files
-
-
 @pytest.mark.parametrize("who", [GaussianDiscriminant, lambda: MixtureDiscriminant(2)])
 def test_ctrl_c_while_fitting(who, folder, tmp_path, keyboard):
     model = who().fit_table(folder, "kind", columns=["x"])
@@ -148,14 +131,6 @@ def test_ctrl_c_while_fitting(who, folder, tmp_path, keyboard):
 
 
 # --- progress, sets and priors ---------------------------------------------------------------------------------------
-
-
-def test_progress_in_every_pass(folder):
-    seen = []
-    GenerativeClassifier(keep_rows=100).fit_table(folder, "kind", columns=["x"], progress=seen.append)
-    assert [p.rows for p in seen] == 2 * [100, 200, 300, 400, 500, 600]
-    assert {p.total for p in seen} == {600}
-    assert all(p.seconds_left >= 0 for p in seen)
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])

@@ -273,15 +273,6 @@ def test_each_batch_is_encoded_and_scored_once(asked, scored, path, tmp_path, sm
     assert sorted(seen["scored"]) == sorted(seen["encoded"] * scored)
 
 
-def test_names_that_are_taken_and_rows_not_decided(table, path, tmp_path):
-    model = NaiveBayes().fit_table(path, "kind", columns=["colour"])
-    named = table.rename_columns([*NUMBERS, "colour", "label", "kind", "copies"])
-    model.predict_table(named, tmp_path / "o.parquet", keep=["label"], reject=0.01, priors="uniform")
-    answers = pq.read_table(tmp_path / "o.parquet")
-    assert answers.column_names[:2] == ["label", "predicted_label"]
-    assert answers["predicted_label"].null_count == 700
-
-
 def test_nothing_is_left_of_predictions_that_fail(table, path, tmp_path, monkeypatch, small):
     model = NaiveBayes().fit_table(path, "kind", columns=NUMBERS)
     output = tmp_path / "o.parquet"

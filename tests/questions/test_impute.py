@@ -79,9 +79,3 @@ def test_draws_are_of_the_class_and_its_conditional(model) -> None:
     assert stats.kstest(numbers[:, 0], cdf).pvalue > 1e-3
     share = weight[1] @ P[:, 1]
     assert stats.binomtest(int(levels[:, 0].sum()), 3000, share).pvalue > 1e-3
-
-
-def test_complete_rows_have_nothing_to_fill(model) -> None:
-    complete = (np.array([[0.5, 1.0]]), (np.array([1]),))
-    assert all(not cells.row.size for cells in fill_best(model, complete))
-    assert all(not cells.row.size for cells in fill_drawn(model, complete, np.random.RandomState(0)))

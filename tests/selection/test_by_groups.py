@@ -8,8 +8,7 @@ from suffice import RDA, GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.densities import Diagonal, Full
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
-from suffice.leave_one_out.rda import GroupFolds, undecided
-from suffice.losses import LabelledRows
+from suffice.leave_one_out.rda import GroupFolds
 from suffice.stats.rows import deal_groups
 
 
@@ -89,12 +88,3 @@ def test_parts_order_and_files_choose_the_same(rng, tmp_path):
     for index in np.array_split(order, 3):
         parts.partial_fit(X[index], y[index], classes=[0, 1], groups=group[index])
     assert parts.shrinkage_ == whole.shrinkage_
-
-
-def test_errors_of_settings_are_those_of_whole_groups(rng):
-    losses, group = rng.normal(size=(2, 30)), np.arange(30) // 3
-    judged = LabelledRows(np.zeros(30, dtype=int), np.ones(30), np.ones(30), 1, group)
-    worse = losses[1] - losses[0] if losses[0].mean() < losses[1].mean() else losses[0] - losses[1]
-    limit = worse.mean() / (judged.error(worse) * np.sqrt(9 / 10))  # of groups, without its correction for few
-    for errors, told in ((0.99 * limit, 1), (1.01 * limit, 2)):
-        assert undecided(losses, np.ones(30), errors, group).sum() == told

@@ -101,26 +101,6 @@ def test_fresh_rows_with_few_cells_lose_less_than_by_the_stacks_weights(name: st
         assert np.mean(new) < -shares[y[other]].mean()
 
 
-def test_copies_of_a_column_are_worth_as_much_as_one() -> None:
-    """Twenty near-copies have weights far below 1 together; one of them alone is as good as known to be."""
-    X, y = copies(400, 20, 2)
-    model = GenerativeClassifier().fit(X[:200], y[:200])
-    rows = hiding(X[200:], 1, 0)
-    gain = loss(by_own_weights(model, rows), y[200:]) - loss(model.predict_log_proba(rows), y[200:])
-    assert gain > 0.05
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_noise_stays_noise(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(150, 30)), rng.integers(0, 2, 150)
-    model = GenerativeClassifier().fit(X, y)
-    fresh, labels = rng.normal(size=(2000, 30)), rng.integers(0, 2, 2000)
-    for left in (1, 5, 15, 29):
-        assert loss(model.predict_log_proba(hiding(fresh, left, seed)), labels) < np.log(2.0) + 0.03
-
-
 def test_an_island_alone_says_about_what_it_says_in_the_table(penguins, model) -> None:
     """Of a penguin from Biscoe nothing but that is known: the share of Gentoos there is .74.
 
@@ -135,11 +115,6 @@ def test_an_island_alone_says_about_what_it_says_in_the_table(penguins, model) -
         assert_allclose(model.predict_proba(row)[0], shares, atol=0.12)
 
 
-def test_nothing_known_is_the_class_shares(penguins, model) -> None:
-    nothing = pd.DataFrame([dict.fromkeys(penguins[0])])
-    assert_allclose(model.predict_proba(nothing)[0], model.priors_, atol=1e-12)
-
-
 def test_a_released_model_keeps_them(penguins, model, tmp_path) -> None:
     rows, _ = penguins
     few = rows.where(np.random.default_rng(1).random(rows.shape) < 0.3, other=None)
@@ -148,15 +123,6 @@ def test_a_released_model_keeps_them(penguins, model, tmp_path) -> None:
     released.save(tmp_path / "released.suffice")
     assert_array_equal(load(tmp_path / "released.suffice").predict_proba(few), released.predict_proba(few))
     assert abs(released.predict_proba(few) - model.predict_proba(few)).mean() < 0.05
-
-
-def test_reasons_add_up_whatever_is_known(penguins, model) -> None:
-    rows, _ = penguins
-    few = rows.where(np.random.default_rng(2).random(rows.shape) < 0.4, other=None)[:40]
-    why, posterior = model.explain(few), model.predict_log_proba(few)
-    odds = posterior[:, 0] - posterior[:, 1] - np.log(model.priors_[0] / model.priors_[1])
-    assert_allclose((why[:, :, 0] - why[:, :, 1]).sum(axis=1), odds, atol=1e-10)
-    assert (why[few.isna().to_numpy()] == 0.0).all()
 
 
 def test_holes_of_the_table_itself_are_usual() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
 from suffice import RDA, GaussianDiscriminant, NormalInverseWishart
@@ -134,16 +133,6 @@ def test_repairs_of_columns_and_spheres(kind, covariance, shared, shrinkage, blo
 
 
 @pytest.mark.slow
-def test_missing_cells_under_full_covariances(holed):
-    X, y = holed[0][:12, :3], holed[1][:12]
-    rows, stats, codes, _, family, settings_ = block(GaussianDiscriminant(shared=True), X, y)
-    expected = refits(rows, stats, codes, None, family, settings_)
-    assert gap(gaussian_leave_one_out(rows, stats, codes, None, family, settings_), expected) < EXACT
-    some = gaussian_leave_one_out(rows[:4], stats, codes[:4], None, family, settings_)
-    assert gap(some, expected[:4]) < 1e-9  # one row is subtracted from the statistics of all
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), unbiased=st.booleans(), weighted=st.booleans())
@@ -177,18 +166,6 @@ def test_missing_cells_need_no_refits_of_ordinary_rows(shared, holed, monkeypatc
     assert len(asked) <= 2  # near a singular covariance
 
 
-def test_a_weight_of_two_is_two_rows_that_leave_together(blobs):
-    X, y = blobs
-    weight = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
-    for model in (GaussianDiscriminant(), GaussianDiscriminant(shared=True, shrinkage=0.2)):
-        found = gaussian_leave_one_out(*block(model, X, y, weight))
-        copies = np.concatenate([X, X[::3]]), np.concatenate([y, y[::3]])
-        for i in (0, 3, 30):
-            rest = (copies[0] != X[i]).any(axis=1)
-            expected = model.fit(copies[0][rest], copies[1][rest]).model_.density.blocks[0].log_density(X[i : i + 1])
-            assert gap(found[i], expected[0]) < EXACT
-
-
 @pytest.mark.parametrize("shrinkage", [None, "ledoit-wolf"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_some_rows_of_more(shared, shrinkage, blobs):
@@ -200,17 +177,6 @@ def test_some_rows_of_more(shared, shrinkage, blobs):
     index = np.arange(0, len(rows), 4)
     found = gaussian_leave_one_out(rows[index], stats, codes[index], None, family, told)
     assert gap(found, expected[index]) < 1e-9  # subtracting leaves the digits of the larger sum
-
-
-def test_units_do_not_matter(blobs):
-    X, y = blobs
-    scale, shift = np.array([1e-6, 1.0, 1e5, 3.0]), np.array([0.0, 1e4, -1e6, 5.0])
-    for shrinkage in (None, 0.3, RDA(0.4)):
-        a, b = (
-            gaussian_leave_one_out(*block(GaussianDiscriminant(shrinkage=shrinkage), Z, y))
-            for Z in (X, X * scale + shift)
-        )
-        assert gap(b + np.log(scale).sum(), a) < 1e-9  # a shift by 1e4 standard deviations costs digits in the data
 
 
 def test_wine():
@@ -312,13 +278,3 @@ def test_a_row_without_which_a_vague_prior_says_nothing_is_refused():
     model = GaussianDiscriminant(prior=NormalInverseWishart(strength="jeffreys")).fit(X, y)
     with pytest.raises(SingularCovarianceError):
         model.leave_one_out(X, y)
-
-
-def test_leave_one_out_of_a_fitted_model_is_a_fit_without_the_row(rng):
-    X, y = five_of_each(rng, 30)
-    prior = NormalInverseWishart(strength=20.0, pooled=0.95)
-    found = GaussianDiscriminant(prior=prior).fit(X, y).leave_one_out(X, y)
-    for i in (0, 11, 29):
-        rest = np.arange(30) != i
-        again = GaussianDiscriminant(prior=prior).fit(X[rest], y[rest])
-        assert_allclose(found[i], again.predict_log_proba(X[i : i + 1])[0], rtol=1e-10)

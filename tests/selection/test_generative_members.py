@@ -11,7 +11,6 @@ from suffice.automatic.members import MEMBERS
 from suffice.automatic.members.texts import TextRule
 from suffice.errors import SettingError
 
-SAME = 1e-9  # the same rows, summed in another order
 BOOSTED = "boosted trees"
 
 
@@ -62,26 +61,6 @@ def test_it_predicts_fresh_rows_in_its_own_way(whole, generative) -> None:
     assert np.abs(found - others).max() > 1e-3
     assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
     assert -np.log(found[np.arange(len(y)), y]).mean() < 0.5 * np.log(2.0)
-
-
-def test_merging_and_forgetting_are_as_for_all_members(table, generative) -> None:
-    X, y = table
-    parts = [GenerativeClassifier(members="generative").fit(X[i::2], y[i::2]) for i in (0, 1)]
-    merged = parts[0].merge(parts[1])
-    assert names(merged) == names(generative)
-    assert_allclose(merged.predict_proba(X), generative.predict_proba(X), atol=SAME)
-    more, labels = steps(30, 2)
-    merged.partial_fit(more, labels).forget(more, labels)
-    assert_allclose(merged.predict_proba(X), generative.predict_proba(X), atol=SAME)
-
-
-def test_a_file_keeps_the_setting(table, generative, tmp_path) -> None:
-    X, _ = table
-    generative.save(tmp_path / "model.suffice")
-    again = load(tmp_path / "model.suffice")
-    assert again.members == "generative"
-    assert names(again) == names(generative)
-    assert_array_equal(again.predict_proba(X), generative.predict_proba(X))
 
 
 def test_a_setting_given_later_holds_from_the_next_edit_on_and_in_files(table, generative, tmp_path) -> None:

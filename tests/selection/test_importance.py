@@ -114,12 +114,6 @@ def test_where_cells_of_numbers_are_missing(rng, kind):
     check(PLAIN[kind], X, y, tolerance=1e-6)  # EM ends where a step moves no cell by more
 
 
-@pytest.mark.parametrize("kind", PLAIN)
-def test_of_weighted_rows(rng, kind):
-    X, y = numbers(rng, 30, 3, 2)
-    check(PLAIN[kind], X, y, weight=rng.choice([0.5, 1.0, 2.0, 5.0], len(y)))
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -132,12 +126,6 @@ def test_of_weighted_rows(rng, kind):
 )
 def test_of_other_families(rng, make):
     check(make, *numbers(rng), tolerance=1e-6)
-
-
-@pytest.mark.parametrize("make", [NaiveBayes, lambda: GaussianDiscriminant(shared=True, shrinkage=RDA(amount=0.4))])
-def test_more_columns_than_rows(rng, make):
-    X, y = numbers(rng, 12, 16, 2)
-    check(make, X, y, tolerance=1e-7)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,18 +188,6 @@ def test_smallest_columns_lose_no_more_than_was_allowed(rng, kind):
     assert model.smallest_columns(within=within) == chosen
 
 
-def test_within_no_nats_few_columns_lose_no_more_than_all(rng):
-    X, y = numbers(rng, 60, 6, 3)
-    chosen = GaussianDiscriminant().fit(X, y).smallest_columns(within=0)
-    whole = left_out_losses(GaussianDiscriminant, X, y, None).mean()
-    assert left_out_losses(GaussianDiscriminant, X[chosen], y, None).mean() <= whole + EXACT
-
-
-def test_where_nothing_tells_no_column_is_needed(rng):
-    X = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
-    assert GaussianDiscriminant().fit(X, np.arange(80) % 2).smallest_columns(within=0.01) == []
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_constant_columns_and_missing_cells_cost_nothing(rng, kind):
     X, y = numbers(rng, 120, 3, 2)
@@ -235,22 +211,6 @@ def test_members_asked_side_by_side_and_in_any_order_answer_the_same_to_the_last
         judged = _importance(model._fitted)
         found.append((judged.mean.tobytes(), judged.standard_error.tobytes(), judged.loss))
     assert len(set(found)) == 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_one_class_nothing_is_to_be_told(rng, kind):
-    X, _ = numbers(rng, 60, 3, 2)
-    model = KINDS[kind]().fit(X, np.zeros(60, dtype=int))
-    found = model.importance()
-    assert np.abs(found.mean).max() <= 1e-9
-    assert model.smallest_columns() == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_column_is_worth_all_there_is(rng, kind):
-    X, y = numbers(rng, 100, 1, 2)
-    found = KINDS[kind]().fit(X, y).importance()
-    assert found.mean[0] + found.loss == pytest.approx(np.log(2.0), abs=0.03)  # less the row: 49 of 99 are of its class
 
 
 def test_a_class_of_one_row_leaves_with_it(rng):
@@ -286,13 +246,6 @@ def test_without_rows_there_is_nothing_to_judge_by(rng, kind):
         model.smallest_columns()
 
 
-@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes, GenerativeClassifier])
-def test_a_released_model_refuses(rng, make):
-    X, y = numbers(rng, 400, 3, 2)
-    with pytest.raises(DataError, match="released"):
-        make().fit(X, y).release().importance()
-
-
 def test_counts_of_one_total_are_refused_by_name(rng):
     X = pd.DataFrame(rng.poisson(3.0, (40, 3)), columns=["money", "sport", "weather"])
     model = NaiveBayes(families="multinomial").fit(X, np.arange(40) % 2)
@@ -310,24 +263,6 @@ def test_a_single_row_and_an_empty_table(rng):
     X, y = numbers(rng, 3)
     with pytest.raises(DataError, match="single row"):
         NaiveBayes().fit(X.iloc[:1], y[:1]).importance()
-
-
-def test_an_edit_is_heeded(rng):
-    X, y = numbers(rng, 60)
-    model = GaussianDiscriminant().fit(X.iloc[:40], y[:40])
-    before = model.importance()
-    model.partial_fit(X.iloc[40:], y[40:])
-    np.testing.assert_allclose(model.importance().mean, GaussianDiscriminant().fit(X, y).importance().mean, atol=1e-9)
-    assert before.rows == 40
-
-
-def test_priors_are_heeded(rng):
-    X, y = numbers(rng, 60, 3, 2)
-    for make in (GaussianDiscriminant, GenerativeClassifier):
-        model = make().fit(X, y)
-        even = model.importance().loss
-        model.set_params(priors=[0.05, 0.95])
-        assert model.importance().loss > even + 0.1
 
 
 @pytest.mark.parametrize("kind", ["naive Bayes", "automatic"])

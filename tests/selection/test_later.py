@@ -57,10 +57,6 @@ def test_what_fails_is_tried_again_and_what_was_made_lets_go():
     assert gone() is None
 
 
-def test_copies_hold_what_was_made():
-    assert pickle.loads(pickle.dumps(Lazy(int)))() == 0
-
-
 def test_only_what_is_asked_for_is_made():
     made = []
     two, one = Lazy(lambda: made.append(2) or {"b": 2, "c": 3}), Lazy(lambda: made.append(1) or {"d": 4})

@@ -12,7 +12,6 @@ from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
-from suffice.leave_one_out.refit import refit_limit
 from suffice.stats import ValueStats
 
 
@@ -165,14 +164,6 @@ def test_mixed_tables_equal_refits(penguins, settings) -> None:
     check(lambda: NaiveBayes(**settings), X, y)
 
 
-def test_one_component_is_a_gaussian(rng) -> None:
-    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
-    expected = GaussianDiscriminant().fit(X, y).leave_one_out(X, y)
-    found = MixtureDiscriminant(1).fit(X, y).leave_one_out(X, y)
-    np.testing.assert_array_equal(found, expected)
-    check(lambda: MixtureDiscriminant(1), X, y)
-
-
 def test_class_whose_only_row_is_left_out(rng) -> None:
     """The model of the other rows does not know the class, whatever priors were given."""
     X, y = rng.normal(size=(12, 2)).round(1), np.array([0] * 6 + [1] * 5 + [2])
@@ -186,44 +177,11 @@ def test_class_whose_only_row_is_left_out(rng) -> None:
         NaiveBayes(priors=[0.0, 0.0, 1.0]).fit(X, y).leave_one_out(X, y)
 
 
-def test_level_that_no_other_row_has() -> None:
-    """With smoothing it scores α / (n − 1 + α L), L counting the level itself as the one never seen."""
-    X, y = [["red"], ["red"], ["blue"], ["green"], ["blue"]], ["a", "a", "a", "a", "b"]
-    model = NaiveBayes(smoothing=2.0, priors="uniform").fit(X, y)
-    green = np.array([2.0 / (3 + 2 * 3), 2.0 / (1 + 2 * 3)])
-    np.testing.assert_allclose(np.exp(model.leave_one_out(X, y)[3]), green / green.sum(), atol=1e-12)
-    # unsmoothed, the limit for α → 0: α / 3 against α / 1
-    limit = NaiveBayes(smoothing=0.0, priors="uniform").fit(X, y).leave_one_out(X, y)[3]
-    np.testing.assert_allclose(np.exp(limit), [0.25, 0.75], atol=1e-12)
-
-
-@pytest.mark.parametrize("make", [NaiveBayes, GaussianDiscriminant, lambda: NaiveBayes("laplace")])
-def test_learned_in_parts_saved_and_merged(rng, tmp_path, make) -> None:
-    """Rows may be asked for in any order and in part, in whatever way they were learned."""
-    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
-    whole = make().fit(X, y).leave_one_out(X, y)
-    parts = make().partial_fit(X[:9], y[:9]).partial_fit(X[9:20], y[9:20]).merge(make().fit(X[20:], y[20:]))
-    parts.save(tmp_path / "m.suffice")
-    some = rng.permutation(40)[:17]
-    found = load(tmp_path / "m.suffice").leave_one_out(X[some], y[some])
-    np.testing.assert_allclose(found, whole[some], rtol=0, atol=1e-9)
-
-
 def test_laplace_values_beyond_the_bound_are_taken_out_as_they_were_counted(rng) -> None:
     X, y = rng.normal(size=(400, 1)), np.arange(400) % 2
     rounded = NaiveBayes(LaplaceFamily(distinct=64)).fit(X, y).leave_one_out(X, y)
     exact = NaiveBayes("laplace").fit(X, y).leave_one_out(X, y)
     assert 0 < np.abs(rounded - exact).max() < 0.1  # widths of 1/16 or so on columns of scale 1
-
-
-def test_weights_count_copies(rng) -> None:
-    """All of a row's weight leaves: its k copies leave together."""
-    X, y = rng.choice(list("abc"), (20, 2)).astype(object), np.arange(20) % 2
-    copies = rng.integers(1, 4, 20)
-    model = NaiveBayes().fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
-    check(NaiveBayes, X, y, copies.astype(float))
-    expected = NaiveBayes().fit(X, y, sample_weight=copies).leave_one_out(X, y, sample_weight=copies)
-    np.testing.assert_allclose(model.leave_one_out(X, y, sample_weight=copies), expected, rtol=0, atol=1e-12)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -259,25 +217,6 @@ def test_rows_that_cannot_have_been_learned(family, learned, foreign, why) -> No
         model.leave_one_out(np.array([learned[0], foreign], dtype=object), ["a", "b"])
     with pytest.raises(DataError, match=r"Row 0 of class 'a'.*its weight is 5, and that of the whole class 2"):
         model.leave_one_out(np.array(learned, dtype=object), y, sample_weight=[5, 1, 1, 1])
-
-
-@pytest.mark.parametrize("family", ["categorical", "bernoulli", "poisson", "multinomial"])
-@pytest.mark.parametrize("smoothing", [0.0, 1.0])
-def test_closed_forms_equal_refits_from_statistics(rng, family, smoothing) -> None:
-    """The way of families without a closed form, by subtraction, for those that have one; zeros have their order."""
-    X, y = cells(rng, family, 30, 3), np.arange(30) % 3
-    model = NaiveBayes(family, smoothing=smoothing).fit(X, y)
-    learned = model._fitted.learned
-    block, told, stats = learned.blocks[0], learned.settings[0], learned.statistics.blocks[0]
-    rows = model._fitted.encoded(X)[0][0]
-    found = refit_limit(block.family, rows, stats, y, None, told)
-    expected = block.family.leave_one_out_limit(block.family.recode(rows, stats), stats, y, None, told)
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=EXACT)
-    density = block.family.leave_one_out(block.family.recode(rows, stats), stats, y, None, told)
-    np.testing.assert_array_equal(np.isneginf(density), expected[0] > 0)
-    again = np.where(found[0] > 0, -np.inf, found[1])
-    np.testing.assert_allclose(np.exp(again), np.exp(density), rtol=0, atol=EXACT)
 
 
 def test_refits_by_subtraction_and_without(rng, monkeypatch) -> None:

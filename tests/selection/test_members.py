@@ -8,10 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
 from suffice.automatic.judge import HoldoutScorer
-from suffice.automatic.knots import Splines
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
-from suffice.automatic.members.levels import LevelShares
-from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
 from suffice.leave_one_out.generalized_eigen import LeftOut
 from suffice.leave_one_out.wishart import WishartClasses
@@ -84,20 +81,6 @@ def test_gaussians_of_some_columns_left_out(table, strength):
         assert np.abs(found - balanced).max() < 0.3 * np.abs(exact - balanced).max()
 
 
-@pytest.mark.parametrize("strength", [3.0, 300.0])
-def test_weights_of_all_rows_alike_balance_alike(table, strength):
-    """Rows of weight 2 under a prior twice as strong: scores as of rows of weight 1, but for the degrees of freedom."""
-    X, y, _ = table
-    odds = []
-    for w in (1.0, 2.0):
-        weight = np.where(np.arange(72) % 3, w, 3.0 * w)
-        ((_, _, F),) = wishart(X, y, weight, 1.0).path(LeftOut(X, y, weight, weight), (strength * w,), (0.1,))
-        odds.append(F - F.mean(axis=1, keepdims=True))
-    agree = np.corrcoef(odds[0].ravel(), odds[1].ravel())[0, 1]
-    assert agree > 0.999
-    assert np.abs(odds[1]).max() < 3.0 * np.abs(odds[0]).max()  # twice the rows: at most about twice the odds
-
-
 def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
     """With as many columns as rows of a class and no signal, plain leave-one-out looks sure of the right class."""
     X, y, ones = rng.normal(size=(60, 120)), np.repeat([0, 1], 30), np.ones(60)
@@ -110,44 +93,10 @@ def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
     assert abs(odds[1]) < 2.0
 
 
-def test_hats(table):
-    X, y, _ = table
-    X = X.copy()
-    X[::7, 1] = np.nan
-    weight = np.where(np.arange(72) % 3, 1.0, 2.0)
-    hats = Splines(tuple(np.quantile(x[~np.isnan(x)], [0, 0.3, 0.5, 0.8, 1]) for x in X.T))
-    member = SplineRatios(hats, hats.count(X, y, 3, weight), 4.0)
-    left = np.sum([column[0] for column in member.left_out(X, y, weight, (4.0,))], axis=0)
-    for i in range(0, 72, 5):
-        kept = without(i, 72)
-        refit = SplineRatios(hats, hats.count(X[kept], y[kept], 3, weight[kept]), 4.0)
-        assert_allclose(left[i], sum(refit.columns(X[[i]]))[0], atol=EXACT)
-    assert_allclose(sum(member.columns(np.full((1, 5), np.nan))), 0.0)
-    assert_allclose(hats.count(X, y, 3, weight).sum(), (weight[:, None] * ~np.isnan(X)).sum())
-
-
 def coded(rng):
     levels = np.column_stack([rng.integers(0, size, 80) for size in (2, 4, 3)])
     levels[rng.random((80, 3)) < 0.1] = -1
     return levels, rng.integers(0, 3, 80)
-
-
-def test_levels(rng):
-    levels, y = coded(rng)
-
-    def member(kept):
-        counts = [
-            np.stack([np.bincount(c[kept & (y == k) & (c >= 0)], minlength=size) for k in range(3)]).astype(float)
-            for c, size in zip(levels.T, (2, 4, 3), strict=True)
-        ]
-        return LevelShares(tuple(counts), 2.0)
-
-    whole = member(np.ones(80, dtype=bool))
-    left = np.sum([part[0] for part in whole.left_out(tuple(levels.T), y, np.ones(80), (2.0,))], axis=0)
-    for i in range(0, 80, 4):
-        assert_allclose(left[i], sum(member(without(i, 80)).columns(tuple(levels[[i]].T)))[0], atol=EXACT)
-    known = np.exp(np.stack([next(whole.columns((np.array([c]),)))[0] for c in range(3)]))
-    assert_allclose(known.sum(axis=0), 1.0)  # two levels and one spare
 
 
 # tables are in float32 where weights are few

@@ -126,12 +126,6 @@ def test_rows_without_a_label_and_missing_cells(iris):
     assert (model.predict(iris[0]).astype(int) == iris[1]).mean() > 0.95
 
 
-def test_shared_chooses_the_amount_alone(iris):
-    model = GaussianDiscriminant(shared=True, shrinkage="loo").fit(*iris[:2])
-    assert model.shrinkage_.shared == 0.0
-    assert model.coef_.shape == (3, 4)
-
-
 def test_refusals(iris):
     X, y, model = iris
     with pytest.raises(SettingError, match="covariance='diagonal' has none"):

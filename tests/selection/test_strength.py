@@ -92,10 +92,3 @@ def test_given_numbers_stay():
     assert shared.prior_.strength == np.inf
     given = GaussianDiscriminant(prior=NormalInverseWishart(scale=np.eye(2))).fit(X[:, :2], y)
     assert given.prior_.strength in (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
-
-
-def test_rows_without_a_label_join_under_it(rng):
-    X, y = drawn(rng, 120, np.repeat(rng.normal(size=(1, 3, 3)), 2, axis=0), 3.0)
-    some = np.where(rng.random(120) < 0.3, None, y.astype(object))
-    model = GaussianDiscriminant(prior=OPEN).fit(X, some)
-    assert np.isfinite(model.predict_log_proba(X)).all()

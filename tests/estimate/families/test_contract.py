@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from family_laws import check_shipped_family
-from sklearn.utils.estimator_checks import check_estimator
 
 from suffice import NaiveBayes
 from suffice.densities import Full
@@ -175,20 +174,6 @@ def test_a_broken_family_is_found(rng, law, family):
     X, y = table(rng, getattr(family, "support", "reals"), False)
     with pytest.raises(AssertionError, match=f"^{law}"):
         check_shipped_family(family, X, y)
-
-
-# --- scikit-learn ---
-
-NEGATIVE = "its table holds negative numbers"
-EXPECTED = {"multinomial": {"check_decision_proba_consistency": NEGATIVE, "check_class_weight_classifiers": NEGATIVE}}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("name", ["multinomial", "laplace"])
-def test_estimator_checks(name):
-    expected = EXPECTED.get(name, {})
-    results = check_estimator(NaiveBayes(name), expected_failed_checks=expected, on_fail=None)
-    assert not [result for result in results if result["status"] == "failed"]
 
 
 # --- family objects ---

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 
-from suffice import NaiveBayes, load
+from suffice import NaiveBayes
 from suffice.errors import DataError, SchemaError, SettingError
 
 FORMATS = [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array, sparse.csr_array, sparse.csc_array]
@@ -66,38 +66,6 @@ def test_sparse_tables_are_never_made_dense(rng, name):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * size
-
-
-@pytest.mark.parametrize("name", ["multinomial", "bernoulli", "poisson"])
-def test_batches_merge_and_files(text, name, tmp_path):
-    """Sparse and dense batches, new classes, merging and a model file give one and the same model."""
-    X, y = text
-    X = (X > 0).astype(float) if name == "bernoulli" else X
-    whole = NaiveBayes(name).fit(X, y)
-    order = np.argsort(y, kind="stable")
-    parts = NaiveBayes(name).partial_fit(X[order[:100]], y[order[:100]])
-    parts.partial_fit(X[order[100:150]].toarray(), y[order[100:150]])
-    parts.merge(NaiveBayes(name).fit(X[order[150:]].tocsc(), y[order[150:]]))
-    assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-12)
-    parts.save(tmp_path / "text.suffice")
-    back = load(tmp_path / "text.suffice")
-    assert_array_equal(back.predict_joint_log_proba(X), parts.predict_joint_log_proba(X))
-    assert back.partial_fit(X[:5], y[:5]).statistics_.rows == 305
-
-
-def test_stored_zeros_and_repeated_entries(text):
-    X, y = text
-    halves = sparse.coo_matrix(
-        (
-            np.concatenate([0.5 * X.data, 0.5 * X.data, [0.0]]),
-            (np.r_[X.tocoo().row, X.tocoo().row, 0], np.r_[X.indices, X.indices, 7]),
-        ),
-        shape=X.shape,
-    )
-    same = NaiveBayes("multinomial").fit(halves, y)
-    assert_allclose(
-        same.predict_proba(halves), NaiveBayes("multinomial").fit(X, y).predict_proba(X), rtol=1e-9, atol=1e-12
-    )
 
 
 # --- closed forms ---
@@ -208,13 +176,6 @@ def test_sparse_tables_that_memory_could_not_hold_are_refused_before_any_cell_is
         model.partial_fit(X[part], y[part])
     assert_allclose(model.means_[0], X[::2].mean(axis=0), rtol=1e-9)
     NaiveBayes("poisson").fit(X.sign(), y)
-
-
-def test_sparse_tables_of_two_families():
-    X = np.array([[1, 0, 3], [0, 1, 0], [1, 1, 2], [0, 1, 1]])
-    families = {0: "bernoulli", 1: "bernoulli", 2: "poisson"}
-    a, b = (NaiveBayes(families).fit(make(X), [0, 1, 0, 1]).predict_proba(X) for make in (sparse.csr_array, np.asarray))
-    assert_allclose(a, b, rtol=1e-12)
 
 
 def test_text_and_odd_matrices_are_refused():

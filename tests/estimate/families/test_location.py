@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from suffice import NaiveBayes, load
+from suffice import NaiveBayes
 from suffice.errors import DataError
 from suffice.estimate.families import LaplaceFamily
 
@@ -53,20 +53,6 @@ def test_rounded_values_stay_within_the_stated_error(rng):
     assert np.abs(rough.location - exact.location).max() <= max(amount)
     assert np.abs(rough.scale - exact.scale).max() <= 2 * max(amount)
     assert max(amount) < 0.2
-
-
-def test_batches_and_files_of_rounded_values(rng, tmp_path):
-    X, y = rng.laplace(size=(3000, 2)), np.arange(3000) % 3
-    family = LaplaceFamily(distinct=50)
-    whole = NaiveBayes(family).fit(X, y)
-    parts = NaiveBayes(family)
-    for part in np.array_split(rng.permutation(3000), 7):
-        parts.partial_fit(X[part], y[part])
-    assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-10)
-    parts.save(tmp_path / "model.suffice")
-    back = load(tmp_path / "model.suffice")
-    assert back.families == family
-    assert_allclose(back.predict_joint_log_proba(X), parts.predict_joint_log_proba(X), rtol=0)
 
 
 # --- what is mended ---

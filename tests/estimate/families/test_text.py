@@ -8,7 +8,7 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 
-from suffice import Dirichlet, NaiveBayes, load
+from suffice import Dirichlet, NaiveBayes
 from suffice.errors import DataError, ExportError, NotLearnedError, SchemaError, SettingError
 from suffice.stats import TextStats, texts
 from suffice.stats.counts import TextColumns
@@ -122,15 +122,6 @@ def test_a_released_model_tells_no_word_of_few_texts(rng, family):
             assert family == "text" or (y == label).sum() - count in (0, *range(5, 200))
     assert not any(word.startswith("only") for word in stats.words[0])
     assert any("words" in str(note) for note in released.notes_)
-
-
-def test_a_model_file_brings_words_back(rng, tmp_path):
-    X, y = messages(rng)
-    model = NaiveBayes({"text": "text"}).fit(X, y)
-    model.save(tmp_path / "m.suffice")
-    back = load(tmp_path / "m.suffice")
-    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
-    assert back.leave_one_out(X, y).shape == (len(y), 2)
 
 
 def test_rows_without_a_label_join(rng):
