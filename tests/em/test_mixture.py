@@ -12,7 +12,7 @@ from statistic_laws import check_statistics
 from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
 from suffice.densities.mixture import sum_within
 from suffice.em.cell_passes import fill_shared_out
-from suffice.em.mixture import Holes, Job, Rows, climb
+from suffice.em.mixture import Job, Rows, climb
 from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
 from suffice.estimate import Settings
@@ -112,16 +112,6 @@ def test_a_fixed_prior_stays_fixed(rng):
 # --- missing cells ----------------------------------------------------------------------------------------------------
 
 
-def test_densities_of_incomplete_rows_are_the_marginals(rng):
-    X = rng.normal(size=(60, 4))
-    X = np.where(rng.random(X.shape) < 0.4, np.nan, X)
-    X[0] = np.nan
-    root = rng.normal(size=(3, 4, 4))
-    for covariance in (root @ root.transpose(0, 2, 1), root[:1] @ root[:1].transpose(0, 2, 1)):
-        gaussian = Gaussian(rng.normal(size=(3, 4)), Full.factor(covariance), (0, 1, 2, 3))
-        np.testing.assert_allclose(Holes.find(X).log_density(gaussian, X), gaussian.log_density(X), rtol=1e-9)
-
-
 def test_expected_statistics_are_conditional_moments(rng):
     """One row, one component: the expected statistics are the conditional mean and covariance, worked by hand."""
     sigma, mean = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([1.0, -1.0])
@@ -190,23 +180,3 @@ def test_statistics_of_several_components_move_and_save_but_do_not_merge(rng):
     np.testing.assert_array_equal(again.log_density(X), density.log_density(X))
     with pytest.raises(MergeError, match="fit on all rows"):
         stats.merge(stats)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"owner": np.array([0, 1, 0])},
-        {"owner": np.array([0, 0, 2])},
-        {"owner": np.array([0, 0])},
-        {"weight": np.array([50.0, -1.0, 50.0])},
-        {"weight": np.array([50.0, 50.0])},
-        {"asked": np.array([2, 1, 1])},
-        {"steps": np.array([1])},
-    ],
-)
-def test_damaged_statistics_are_refused(rng, damage):
-    X = np.concatenate([rng.normal(size=(50, 2)) + c for c in (0, 9, 20)])
-    stats = fit_mixtures(X, np.repeat([0, 0, 1], 50), 2, None, MixtureFamily().under(told(2)), Search([2, 1], [0, 0]))
-    fields, plain = stats.arrays()
-    with pytest.raises(ValueError, match=r"owner|an array of|components|amounts below|numbers beyond"):
-        MixtureStats.from_arrays(fields | damage, plain)

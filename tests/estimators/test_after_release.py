@@ -1,14 +1,11 @@
 """What becomes of a released model: rows that join it, merges, answers that need what it gave up, and new fits."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, NormalInverseWishart, load
-from suffice.automatic.members.dependence import PairCounts
-from suffice.errors import DataError, ModelFileError
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
+from suffice.errors import DataError
 
 X, Y = load_iris(return_X_y=True)
 RNG = np.random.default_rng(5)
@@ -67,22 +64,3 @@ def test_who_is_given_a_released_model_is_not_told_to_fit_it_again() -> None:
             released.outlier_pvalues(X[:3])
     with pytest.raises(DataError, match="ask the model it was made from"):
         NaiveBayes(keep_rows=0).fit(X, Y).release().predict_set(X[:3])
-
-
-def test_the_prior_of_an_earlier_fit_is_forgotten() -> None:
-    """Without rows to choose by, the strength is the usual one, and not what other rows once called for."""
-    used = GaussianDiscriminant(prior=NormalInverseWishart()).fit(X, Y)
-    plain = GaussianDiscriminant(prior=NormalInverseWishart(), keep_rows=0).fit(*NEW)
-    assert used.prior_ != plain.prior_
-    again = used.set_params(keep_rows=0).fit(*NEW)
-    assert again.prior_ == plain.prior_
-    np.testing.assert_array_equal(again.predict_proba(X), plain.predict_proba(X))
-
-
-def test_members_without_pairs_are_those_of_a_model_without_rows(tmp_path) -> None:
-    model = GenerativeClassifier(keep_rows=50).fit(X, Y)
-    *others, members = model.statistics_.blocks
-    without = replace(members, learned={**members.learned, "pairs": PairCounts({})})
-    model._learned = replace(model._learned, statistics=replace(model.statistics_, blocks=(*others, without)))
-    with pytest.raises(ModelFileError, match="members that only a model without rows has"):
-        model.save(tmp_path / "m.suffice")

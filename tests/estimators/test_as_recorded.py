@@ -17,7 +17,6 @@ LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
 MODELS = {
     "full": GaussianDiscriminant(),
     "shared": GaussianDiscriminant(shared=True),
-    "spherical": GaussianDiscriminant("spherical"),
     "bayes": NaiveBayes(),
     "families": NaiveBayes({("years", "income"): "gaussian", "length": "laplace", "children": "poisson"}),
     "laplace": NaiveBayes("laplace"),
@@ -79,19 +78,19 @@ def assert_recorded(drawn) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_numbers_are_those_that_the_table_could_hold(fitted, name) -> None:
     model, (X, y) = fitted[name], make_table(seed=1)
-    drawn, labels = model.sample(3000, random_state=0)
+    drawn, labels = model.sample(1000, random_state=0)
     assert_recorded(drawn)
     whole = {own for own in X if own not in ("length", "share", "percent", "free")}
     assert {own for own in drawn if drawn[own].dtype.kind == "i"} == whole
-    assert len(np.unique(drawn["free"])) == 3000
-    again, own = model.sample(3000, random_state=0)
+    assert len(np.unique(drawn["free"])) == 1000
+    again, own = model.sample(1000, random_state=0)
     pd.testing.assert_frame_equal(drawn, again)
     assert (labels == own).all()
     given, _ = model.sample(500, label="yes", given={"years": 30.5, "income": -10.0}, random_state=0)
     assert (given["years"] == 30.5).all()
     assert (given["income"] == -10.0).all()
     assert_recorded(given.assign(years=30, income=0))
-    holed = holes(X, np.random.default_rng(2))
+    holed, y = holes(X, np.random.default_rng(2))[:120], y[:120]
     for table in (model.impute(holed), *model.impute(holed, y, draws=2, random_state=0)):
         assert_recorded(table)
         assert (table[holed.notna()].fillna(0.0) == holed.fillna(0.0)).to_numpy().all()
@@ -100,7 +99,7 @@ def test_numbers_are_those_that_the_table_could_hold(fitted, name) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_filled_mean_is_the_nearest_recorded_value(fitted, name) -> None:
     model, (X, _) = fitted[name], make_table(seed=1)
-    holed = holes(X, np.random.default_rng(2))
+    holed = holes(X, np.random.default_rng(2))[:120]
     moved, plain = model.impute(holed), model.impute(holed, as_recorded=False)
     assert (np.abs(plain["years"] - plain["years"].round()) > 1e-9).any()
     for own in X:
@@ -112,7 +111,7 @@ def test_a_filled_mean_is_the_nearest_recorded_value(fitted, name) -> None:
 @pytest.mark.parametrize("name", [own for own in MODELS if own != "automatic"])
 def test_without_rows_or_the_keyword_answers_are_those_of_the_density(fitted, name) -> None:
     X, y = make_table()
-    holed = holes(X, np.random.default_rng(2))
+    holed = holes(X, np.random.default_rng(2))[:120]
     bare = clone(MODELS[name]).set_params(keep_rows=0).fit(X, y)
     for model, more in ((bare, {}), (fitted[name], {"as_recorded": False})):
         np.testing.assert_array_equal(model.impute(holed, **more), bare.impute(holed, as_recorded=False))
@@ -138,19 +137,19 @@ def test_a_released_model_says_nothing_of_rows(fitted) -> None:
 # --- what is found of a column ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["full", "bayes", "families", "automatic"])
-@pytest.mark.parametrize("n", [400, BOUND + 500])
+@pytest.mark.parametrize(
+    ("name", "n"), [("full", BOUND + 500), ("bayes", 400), ("families", BOUND + 500), ("automatic", 400)]
+)
 def test_parts_merge_to_the_whole(name, n) -> None:
     X, y = make_table(n)
     whole = clone(MODELS[name]).fit(X, y)
     first, second = (clone(MODELS[name]).fit(X[part], y[part]) for part in (np.s_[::3], np.arange(n) % 3 > 0))
     merged = first.merge(second)
     assert_recorded(merged.sample(500, random_state=0)[0])
-    if name != "automatic" or n <= BOUND:
-        holed = holes(X[:100], np.random.default_rng(2))
-        steps = pd.Series({own: STEPS.get(own, 1.0) for own in X})
-        far = (merged.impute(holed) - whole.impute(holed)).abs() / steps
-        assert (far > 1e-9).to_numpy().mean() < 0.01  # a mean halfway between two steps may go either way
+    holed = holes(X[:100], np.random.default_rng(2))
+    steps = pd.Series({own: STEPS.get(own, 1.0) for own in X})
+    far = (merged.impute(holed) - whole.impute(holed)).abs() / steps
+    assert (far > 1e-9).to_numpy().mean() < 0.01  # a mean halfway between two steps may go either way
 
 
 def test_follows_what_is_learned_and_forgotten() -> None:
@@ -168,7 +167,7 @@ def test_follows_what_is_learned_and_forgotten() -> None:
 
 
 @pytest.mark.parametrize("name", ["full", "bayes", "laplace"])
-@pytest.mark.parametrize("unit", [1000.0, 2.54, 1 / 3, 2.0**-40])
+@pytest.mark.parametrize("unit", [1000.0, 1 / 3, 2.0**-40])
 def test_units_multiply_the_draws(name, unit) -> None:
     """All but shares and percentages, which are told by their unit."""
     X, y = make_table()
@@ -211,7 +210,7 @@ def test_draws_beyond_a_range_are_drawn_again(rng) -> None:
         center, sd = mean[1] + slope * (-1.5 - mean[0]), np.sqrt(cov[1, 1] - slope * cov[0, 1])
         law = stats.truncnorm(-center / sd, np.inf, center, sd)
         given = model.sample(2000, given={0: -1.5}, random_state=0)[0][:, 1]
-        filled = np.ravel([own[:, 1] for own in model.impute([[-1.5, np.nan]], draws=2000, random_state=1)])
+        filled = np.ravel([own[:, 1] for own in model.impute([[-1.5, np.nan]], draws=400, random_state=1)])
         for own in (given, filled):
             assert own.min() >= 0.0
             assert stats.kstest(own, law.cdf).pvalue > LEVEL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -12,10 +11,7 @@ import pyarrow as pa
 import pytest
 
 from suffice import GenerativeClassifier, GenerativeForest, NaiveBayes, load
-from suffice._dialect import Dialect
 from suffice.errors import SchemaError, UnseenLevelWarning
-from suffice.files import model_file
-from suffice.files.settings import describe
 from suffice.notes import Kind
 
 ORDER = ("Low", "Medium", "High")  # which sorting would turn into High, Low, Medium
@@ -156,22 +152,3 @@ def test_levels_and_classes_that_differ_by_case_are_noted_with_their_counts() ->
         assert [note.columns for note in merged.notes_ if note.kind is Kind.ALIKE] == [(0,)]
     heavy = NaiveBayes().fit(X, y, sample_weight=np.full(20, 0.5))
     assert "'Bad' (weight 2)" in str(next(note for note in heavy.notes_ if note.kind is Kind.ALIKE))
-
-
-def test_a_file_with_an_order_that_cannot_be_is_refused(tmp_path) -> None:
-    X, y = frame("pandas")
-    model = NaiveBayes().fit(X, y)
-    document = json.loads(describe(model._fitted, model.get_params(deep=False)))
-    schema, dialect = document["schema"], {"decimal": "", "decimals": {}, "missing": {}, "blank": []}
-    assert schema["columns"][0]["order"] == list(ORDER)
-    assert "order" not in schema["columns"][1]
-    for order in (["Low", "Low"], "Low", [None], [["Low"]]):
-        with pytest.raises((ValueError, TypeError)):
-            model_file._schema({**schema, "columns": [{**schema["columns"][0], "order": order}]})
-    with pytest.raises(ValueError, match="order of numbers"):
-        model_file._schema({**schema, "columns": [{**schema["columns"][1], "order": list(ORDER)}]})
-    assert Dialect.of({**dialect, "trimmed": False}).trimmed is False
-    assert Dialect.of(dialect).trimmed is None
-    for strange in (0, 1, "yes", []):
-        with pytest.raises((ValueError, TypeError)):
-            Dialect.of({**dialect, "trimmed": strange})

@@ -34,7 +34,8 @@ MIXED = {
     "forest": GenerativeForest,
 }
 KINDS = ("number", "text", "truth")
-CASES = [(name, "number") for name in NUMBERS] + [(name, kind) for name in MIXED for kind in KINDS]
+LONG = [("automatic", "number"), ("automatic", "text"), ("forest", "truth")]
+CASES = [*((name, "number") for name in (*NUMBERS, "named")), *(("naive", kind) for kind in KINDS), *LONG]
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +113,7 @@ def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path
     assert again.merge(make().fit(X, y)).statistics_.rows == ROWS * 3 // 2
 
 
-@pytest.mark.parametrize("name", ["automatic", "forest"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "kind"), LONG)
 def test_frozen_columns_are_read_again_from_the_rows_kept(name, kind, tmp_path):
     """The first part is more than is kept: members learn it from its sample, and the joint statistics are exact."""
     _, X, y, (empty, full) = parts(name, kind, made(2 * ROWS), tmp_path)

@@ -198,17 +198,6 @@ def test_the_order_of_rows_and_the_units_of_time_do_not_matter():
         assert_allclose(getattr(one, name), getattr(two, name), atol=1e-10)
 
 
-def test_rows_without_a_label_are_left_out():
-    X, y, time = turning(200, 4)
-    labels = y.astype(object)
-    labels[::9] = None
-    found = GaussianDiscriminant().validate_forward(X, labels, time=time)
-    others = np.array([label is not None for label in labels])
-    plain = GaussianDiscriminant().validate_forward(X[others], y[others], time=time[others])
-    assert found.unlabelled == (~others).sum()
-    assert_allclose(found.log_loss, plain.log_loss, atol=0)
-
-
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 

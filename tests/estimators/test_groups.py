@@ -15,8 +15,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.__main__ import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.losses import LabelledRows
-from suffice.stats.rows import deal_groups, group_keys, group_numbers
-from suffice.table.labels import read_groups
+from suffice.stats.rows import deal_groups
 
 
 def subjects(rng, count, least=15, most=20, d=6):
@@ -185,17 +184,6 @@ def test_wrong_groups_are_refused_by_name(rng):
         GaussianDiscriminant().fit(X, y, groups=groups[:3])
     with pytest.raises(DataError, match="one group"):
         GaussianDiscriminant().fit(X, y).leave_one_out(X, y, groups=np.zeros(len(y)))
-
-
-def test_rows_without_a_group_are_each_by_themselves_in_learning_curves(rng):
-    """As if each had a group that no other row has."""
-    _, y, groups = subjects(rng, 40, 4, 6, 3)
-    given = np.where(groups < 20, groups, np.nan)
-    keys = group_keys(read_groups(given, len(y)), ("a",))
-    number = group_numbers(keys)
-    assert len(np.unique(number[groups >= 20])) == (groups >= 20).sum()
-    assert len(np.unique(number[groups < 20])) == 20
-    assert group_numbers(keys[groups >= 20]) is None
 
 
 def test_scikit_learn_routes_groups(rng):

@@ -6,8 +6,6 @@ from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier, load
 from suffice.automatic import choose
-from suffice.automatic.folds import content, deal
-from suffice.automatic.table_rows import MixedRows
 
 CHANCE = np.log(2.0)
 NEW = 1000
@@ -64,19 +62,6 @@ def test_near_certainty_says_how_uncertain_it_is():
     assert notes
     error = float(notes[0].split("standard error ")[1].split(" nats")[0])
     assert error > 0.1 > 10 * model.loss_
-
-
-def test_folds_do_not_depend_on_order_or_units():
-    rng = np.random.default_rng(0)
-    X, levels, y = rng.normal(size=(60, 4)), rng.integers(-1, 3, 60), rng.integers(0, 3, 60)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    place = deal(content(MixedRows(X, (levels,))), y)
-    order, scale = rng.permutation(60), np.array([1e-3, 2.0, 1.0, 1e5])
-    other = MixedRows(X[order][:, ::-1] * scale + 1.0, (levels[order],))
-    assert (deal(content(other), y[order]) == place[order]).all()
-    counts = np.array([np.bincount(place[y == c], minlength=5) for c in range(3)])
-    assert (counts.max(axis=1) - counts.min(axis=1) <= 1).all()
-    assert np.ptp(counts.sum(axis=0)) <= 1
 
 
 def heavy_tails(rng, n):

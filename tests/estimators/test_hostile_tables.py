@@ -179,7 +179,7 @@ def path(tmp_path_factory):
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_in_any_container(name, path):
-    @profile(20)
+    @profile(10)
     @given(made.cases(numbers=True))
     def run(case):
         judge(case, name, path)
@@ -189,7 +189,7 @@ def test_numbers_in_any_container(name, path):
 
 @pytest.mark.parametrize("name", [*MIXED, "full", "mixture", "poisson", "multinomial"])
 def test_any_kinds_of_columns_in_any_container(name, path):
-    @profile(6 if name == "automatic" else 25)
+    @profile(4 if name == "automatic" else 15)
     @given(made.cases())
     def run(case):
         judge(case, name, path)
@@ -199,7 +199,7 @@ def test_any_kinds_of_columns_in_any_container(name, path):
 
 @pytest.mark.parametrize("name", ["full", "naive bayes", "mixture", "automatic", *COUNTS])
 def test_cells_of_any_type(name, path):
-    @profile(40)
+    @profile(25)
     @given(made.odd_tables())
     def run(case):
         judge(case, name, path)

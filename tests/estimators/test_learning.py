@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.errors import DataError, MergeError, SchemaError, SufficeError
+from suffice.errors import DataError, MergeError, SchemaError
 
 GAUSSIANS = [
     {"covariance": covariance, "shared": shared, "divisor": divisor}
@@ -175,38 +175,7 @@ def test_a_column_first_seen_empty_takes_the_kind_of_its_first_values():
         model.partial_fit([[3.0, 1.0]], ["a"])
 
 
-# --- weights ---
-
-
-def test_rows_of_weight_zero_are_absent(blobs):
-    """Even where they are the only rows of a class, or hold what no other row may."""
-    X, y = blobs
-    kept = y != "birch"
-    weight = np.where(kept, 2.5, 0.0)
-    for setting in GAUSSIANS[::2]:
-        found = gaussian(setting).fit(X, y, sample_weight=weight)
-        assert found.classes_.tolist() == ["ash", "cedar"]
-        assert_same_answers(found, gaussian(setting).fit(X[kept], y[kept]), X)
-
-
-@pytest.mark.parametrize("factor", [1e-3, 7.0, 1e6])
-def test_only_the_ratio_of_weights_matters_to_the_mle(blobs, rng, factor):
-    X, y = blobs
-    weight = rng.random(len(y)) + 0.1
-    found = GaussianDiscriminant().fit(X, y, sample_weight=weight * factor)
-    assert_same_answers(found, GaussianDiscriminant().fit(X, y, sample_weight=weight), X)
-
-
 # --- failures change nothing ---
-
-
-def test_a_failed_fit_leaves_the_earlier_one(blobs):
-    X, y = blobs
-    model = GaussianDiscriminant(shrinkage=0.0).fit(X, y)
-    before = model.predict_log_proba(X)
-    with pytest.raises(SufficeError):
-        model.fit(np.column_stack([X, X[:, 0]]), y)
-    assert_array_equal(model.predict_log_proba(X), before)
 
 
 @pytest.mark.parametrize(

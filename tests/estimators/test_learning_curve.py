@@ -116,20 +116,6 @@ def test_it_is_what_models_of_the_same_rows_lose():
             assert_allclose(curve.losses[number, s], -np.average(own, weights=weight[rest]), rtol=1e-9)
 
 
-def test_parts_are_nested_and_of_all_classes():
-    codes = np.repeat([0, 1, 2], [200, 60, 5])
-    fold, rank = curves.deal(codes, np.random.default_rng(0))
-    assert_array_equal(np.unique(fold), np.arange(FOLDS))
-    for number in range(FOLDS):
-        assert set(codes[fold == number]) == {0, 1, 2}
-        parts = curves.nested(codes, np.flatnonzero(fold != number), rank)
-        for small, large in pairwise(parts):
-            assert set(small) < set(large)
-        for part, own in zip(PARTS, parts, strict=True):
-            held = np.bincount(codes[own])
-            assert_allclose(held, np.maximum(np.bincount(codes[fold != number]) / part, 2), atol=0.51)
-
-
 @pytest.mark.parametrize(
     "model",
     [

@@ -5,10 +5,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.errors import DataError, SchemaError
 
 NAN = float("nan")
@@ -141,15 +140,3 @@ def test_problems_name_the_column(cells, library):
     with pytest.raises(SchemaError, match="it lacks 'mass'"):
         model.partial_fit(make(fewer), y)
     assert_array_equal(model.predict_proba(make(columns)), before)
-
-
-def test_penguins():
-    """The table that ships: text and numbers with missing cells, read by pandas and by polars."""
-    frame = pd.read_csv(penguins_path())
-    y = frame.pop("species")
-    model = NaiveBayes().fit(frame, y)
-    assert model.score(frame, y) > 0.9
-    other = pl.read_csv(penguins_path(), null_values=["NA", ""]).drop("species")
-    assert_allclose(model.predict_proba(other), model.predict_proba(frame), rtol=1e-10)
-    joint = NaiveBayes({tuple(c for c in frame if frame[c].dtype.kind == "f"): "gaussian"}).fit(frame, y)
-    assert joint.score(frame, y) > 0.95

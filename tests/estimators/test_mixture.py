@@ -14,6 +14,7 @@ from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, load
 from suffice.errors import MergeError, SettingError
 
 STRUCTURES = ["full", "diagonal", "spherical"]
+FORMS = [("full", False), ("full", "class"), ("full", True), ("diagonal", True), ("spherical", "class")]
 
 
 @pytest.fixture
@@ -79,8 +80,7 @@ def test_bic_finds_the_number_of_far_clusters(clusters, covariance):
     assert model.score(X, y) > 0.99
 
 
-@pytest.mark.parametrize("shared", [False, "class", True])
-@pytest.mark.parametrize("covariance", STRUCTURES)
+@pytest.mark.parametrize(("covariance", "shared"), FORMS)
 def test_parameters_have_the_documented_shapes(clusters, covariance, shared):
     X, y = clusters
     wanted = {"a": 3, "b": 2, "c": 1}
@@ -144,9 +144,9 @@ def test_tied_components_agree_with_scikit_learn(clusters):
 @pytest.mark.parametrize("shared", [False, "class", True])
 def test_weights_are_copies_and_order_is_nothing(clusters, rng, shared, holes):
     X, y = clusters
-    X = punch(X, rng) if holes else X
+    X, y = (punch(X, rng) if holes else X)[::2], y[::2]
     weight = rng.integers(0, 4, size=len(y))
-    settings = {"shared": shared, "random_state": 1, "n_init": 2}
+    settings = {"shared": shared, "random_state": 1, "n_init": 1}
     weighted = MixtureDiscriminant(2, **settings).fit(X, y, weight)
     order = rng.permutation(int(weight.sum()))
     copies = MixtureDiscriminant(2, **settings).fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
@@ -154,17 +154,12 @@ def test_weights_are_copies_and_order_is_nothing(clusters, rng, shared, holes):
     np.testing.assert_allclose(weighted.score_samples(X), copies.score_samples(X), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("shared", [False, "class", True])
-@pytest.mark.parametrize("covariance", STRUCTURES)
+@pytest.mark.parametrize(("covariance", "shared"), FORMS)
 def test_missing_cells_join_the_em(clusters, rng, covariance, shared):
     X, y = clusters
     holed = punch(X, rng)
-    model = MixtureDiscriminant(
-        {"a": 3, "b": 2, "c": 1}, covariance=covariance, shared=shared, random_state=0, n_init=5
-    ).fit(holed, y)
-    whole = MixtureDiscriminant(
-        {"a": 3, "b": 2, "c": 1}, covariance=covariance, shared=shared, random_state=0, n_init=5
-    ).fit(X, y)
+    settings = {"covariance": covariance, "shared": shared, "random_state": 0, "n_init": 5}
+    model, whole = (MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, **settings).fit(rows, y) for rows in (holed, X))
     for ours, theirs in zip(model.means_, whole.means_, strict=True):
         gaps = np.linalg.norm(ours[:, None] - theirs[None], axis=2).min(axis=1)
         assert (gaps < 1.0).all()
@@ -265,6 +260,7 @@ def test_mixtures_do_not_merge_and_say_what_to_do(clusters):
     with pytest.raises(MergeError, match="fit on all rows together"):
         model.statistics_.merge(model.statistics_)
     assert not hasattr(model, "partial_fit")
+    assert not hasattr(model, "forget")
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
@@ -278,15 +274,11 @@ def test_stopping_early_is_noted(clusters):
 # --- files and the scikit-learn contract ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("shared", [False, "class", True])
-@pytest.mark.parametrize("covariance", STRUCTURES)
-def test_a_loaded_model_is_the_same(clusters, rng, tmp_path, covariance, shared, holes):
-    X, y = clusters
-    X = punch(X, rng) if holes else X
-    model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, covariance=covariance, shared=shared, random_state=0).fit(
-        X, y
-    )
+@pytest.mark.parametrize(("covariance", "shared"), FORMS)
+def test_a_loaded_model_is_the_same(clusters, rng, tmp_path, covariance, shared):
+    X, y = punch(clusters[0], rng) if covariance == "full" else clusters[0], clusters[1]
+    settings = {"covariance": covariance, "shared": shared, "random_state": 0}
+    model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, **settings).fit(X, y)
     model.save(tmp_path / "m.suffice")
     loaded = load(tmp_path / "m.suffice")
     np.testing.assert_array_equal(loaded.predict_joint_log_proba(X), model.predict_joint_log_proba(X))

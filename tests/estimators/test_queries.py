@@ -169,38 +169,6 @@ def test_costs_that_fit_no_classes(blobs, costs):
 # --- settings, and models that have learned nothing ---
 
 
-VERBS = [
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "predict_joint_log_proba",
-    "decision_function",
-    "score_samples",
-]
-
-
-@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
-def test_models_that_have_learned_nothing(tmp_path, make):
-    from sklearn.exceptions import NotFittedError
-
-    model = make()
-    for verb in VERBS:
-        with pytest.raises(NotFittedError, match=make.__name__):
-            getattr(model, verb)([[1.0]])
-    for attribute in ("model_", "notes_", "priors_", "means_", "covariances_"):
-        with pytest.raises(NotFittedError):
-            getattr(model, attribute)
-    for attribute in ("classes_", "statistics_", "n_features_in_", "feature_names_in_"):
-        assert not hasattr(model, attribute)
-    with pytest.raises(NotFittedError):
-        model.save(tmp_path / "nothing.suffice")
-    assert not list(tmp_path.iterdir())
-    fitted = make().fit([[0.0], [1.0], [3.0]], [0, 1, 1])
-    for a, b in ((model, fitted), (fitted, model)):
-        with pytest.raises(NotFittedError):
-            a.merge(b)
-
-
 @pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
 def test_predicting_other_columns(blobs, make):
     pd = pytest.importorskip("pandas")
@@ -236,14 +204,3 @@ def test_a_missing_cell_of_any_type_is_missing(blobs, make):
         assert_array_equal(model.predict_proba(row), expected)
     model.partial_fit(row.assign(a=None), ["ash"])
     assert model.statistics_.total == len(y) + 1
-
-
-def test_the_input_is_not_written_to(holed):
-    X, y = holed
-    kept = X.copy(), y.copy()
-    X.flags.writeable = y.flags.writeable = False
-    for model in (GaussianDiscriminant(), GaussianDiscriminant("diagonal"), NaiveBayes()):
-        model.fit(X, y).predict_proba(X)
-        model.partial_fit(X, y, sample_weight=np.ones(len(y)))
-    assert_array_equal(X, kept[0])
-    assert_array_equal(y, kept[1])

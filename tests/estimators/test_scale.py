@@ -9,10 +9,8 @@ import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
 from suffice.automatic import budget
-from suffice.automatic.knots import Splines
 from suffice.automatic.members.dependence import PairCounts
-from suffice.automatic.members.splines import SplineCounts, SplineMember, SplineRatios
-from suffice.automatic.sample import Sample
+from suffice.automatic.members.splines import SplineCounts
 from suffice.automatic.statistics import member_costs
 from suffice.errors import DataError, ModelFileError
 
@@ -130,26 +128,6 @@ def test_the_choice_takes_no_more_than_is_foretold(rng, k, d, each):
     tracemalloc.stop()
     limit = foretold["choice"].bytes + 4 * sum(own.bytes for name, own in foretold.items() if name != "choice")
     assert limit / 8 < peak < limit  # foretold as if all were there at once; most is let go before the next is made
-
-
-def test_scores_of_many_columns_are_not_held_at_once(rng):
-    n, d, k = 300, 200, 20
-    numbers, codes, one = rng.normal(size=(n, d)), np.arange(n) % k, np.ones(n)
-    splines = Splines(tuple(np.linspace(-2, 2, 9) for _ in range(d)))
-    scorer = SplineMember(8, SplineRatios(splines, splines.count(numbers, codes, k, None)))
-
-    class Rows:
-        pass
-
-    mixed = Rows()
-    mixed.numbers = numbers
-    sample = Sample(mixed, codes, one, one, one, one)
-    tracemalloc.start()
-    total = scorer.left_out(sample)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    np.testing.assert_array_equal(total, np.sum(list(scorer.left_out_columns(sample)), 0))
-    assert peak < 20 * total.nbytes  # of all 200 columns at once it would be 200 times
 
 
 def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):

@@ -108,13 +108,6 @@ def test_a_class_of_too_few_rows_is_in_every_set_and_that_is_said(rng):
     assert not model.predict_set(X, alpha=0.2, by_class=True)[:60, 1].any()  # 4 rows are enough for that
 
 
-def test_the_order_of_rows_does_not_matter(rng):
-    X, y = draw(rng, 150, holes=0.1)
-    order = rng.permutation(150)
-    one, other = NaiveBayes().fit(X, y), NaiveBayes().fit(X[order], y[order])
-    np.testing.assert_array_equal(one.predict_set(X), other.predict_set(X))
-
-
 def test_counts_of_one_total_cannot_be_missing_and_have_sets_all_the_same(rng):
     X, y = rng.poisson(3 + 2 * np.eye(3, 5)[rng.integers(0, 3, 200)]), rng.integers(0, 3, 200)
     assert NaiveBayes("multinomial").fit(X, y).predict_set(X).shape == (200, 3)

@@ -12,8 +12,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 CHECKED = [
     GaussianDiscriminant(),
     GaussianDiscriminant(shared=True),
-    GaussianDiscriminant("diagonal", divisor="unbiased"),
-    GaussianDiscriminant("spherical", shared=True, priors="uniform"),
+    GaussianDiscriminant("diagonal", divisor="unbiased", priors="uniform"),
     GaussianDiscriminant(shrinkage=0.1, missing="error"),
     GaussianDiscriminant(shrinkage="loo"),
     NaiveBayes(),

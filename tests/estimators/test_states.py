@@ -318,21 +318,6 @@ def test_an_interrupt_does_not_leave_the_process_on_one_thread(monkeypatch):
         assert (elsewhere, limit._controller.now) == ([1], 8), number  # no lock is left held
 
 
-def test_a_table_whose_fit_is_interrupted_leaves_the_model_as_it_was(tmp_path):
-    import pyarrow as pa
-
-    table = pa.table({f"c{j}": X[:, j] for j in range(4)} | {"y": Y})
-    model = GaussianDiscriminant().fit(X, Y)
-    before = text(model)
-
-    def stop(done):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        model.fit_table(table, "y", progress=stop)
-    assert text(model) == before
-
-
 def test_an_interrupted_question_leaves_answers_whole():
     """The estimate that an interrupted question began is made again, with its notes."""
     X1 = np.column_stack([X, X[:, 0]])  # collinear: there is a note

@@ -39,14 +39,6 @@ def bits(model):
     return [np.asarray(v).tobytes() for s in model.statistics_.blocks for _, v in sorted(s.arrays()[0].items())]
 
 
-def test_what_comes_in_the_last_file_is_learned(folder):
-    table = pq.read_table(folder)
-    model = NaiveBayes().fit_table(folder, "kind")
-    other = NaiveBayes().fit(table.select(COLUMNS), table["kind"])
-    assert model.classes_.tolist() == ["ash", "elm", "oak"]
-    np.testing.assert_allclose(model.predict_proba(table.select(COLUMNS)), other.predict_proba(table.select(COLUMNS)))
-
-
 def test_a_word_never_learned_is_answered(folder, tmp_path):
     first = [folder / "0.parquet", folder / "1.parquet"]
     model = NaiveBayes().fit_table(first, "kind")

@@ -220,12 +220,6 @@ def test_what_is_no_table(table, tmp_path):
         NaiveBayes().fit_table(pa.table({"x": [1.0, 2.0], "y": ["a", None]}), "y", unlabelled="error")
 
 
-def test_models_that_need_several_passes(table):
-    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
-    with pytest.raises(SourceError, match="reads the rows twice"):
-        GenerativeClassifier().fit_table(stream, "kind")
-
-
 # --- predictions -----------------------------------------------------------------------------------------------------
 
 

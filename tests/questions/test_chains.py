@@ -1,14 +1,13 @@
 """Chains of columns against the log densities of their first columns, one at a time; and the work they take."""
 
 import tracemalloc
-from itertools import pairwise, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from suffice.attribution.explain import explain_block
 from suffice.attribution.shapley import sample_orders
-from suffice.automatic.members import dependence
 from suffice.automatic.members.dependence import OneDependence, _ByColumn, count_pairs
 from suffice.automatic.members.subclasses import Split
 from suffice.densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT
@@ -140,20 +139,3 @@ def test_memory_is_bounded(d, rng):
     finally:
         tracemalloc.stop()
     assert peak < 96 << 20
-
-
-def test_pairs_of_many_levels_are_looked_up(rng, monkeypatch):
-    """As products with indicators of all levels score them, without these: one of each of its columns for a row."""
-    starts = (0, 400, 405, 900)
-    levels = np.stack([rng.integers(a, b, 500) for a, b in pairwise(starts)], axis=1)
-    levels[::5, 1] = -1
-    levels[7] = -1
-    codes = np.arange(500) % K
-    model = OneDependence(count_pairs(levels, 900, codes, K, None), starts)
-    whole, left = model.scores(levels), model.left_out(levels, codes, np.ones(500), 4.0)
-    monkeypatch.setattr(dependence, "one_hot", lambda *_: pytest.fail("indicators of all levels"))
-    model.scores(levels)
-    monkeypatch.undo()
-    monkeypatch.setattr(dependence, "MANY_LEVELS", 1000)
-    np.testing.assert_allclose(whole, model.scores(levels), atol=1e-10)
-    np.testing.assert_allclose(left, model.left_out(levels, codes, np.ones(500), 4.0), atol=1e-4)

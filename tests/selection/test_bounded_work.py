@@ -9,10 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from suffice import GenerativeClassifier
 from suffice.automatic import columns as frozen_columns
 from suffice.automatic.folds import FoldedGaussians
-from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members import gaussian
-from suffice.em.cells import complete_shared
-from suffice.em.step import Regressions
 from suffice.leave_one_out.generalized_eigen import LeftOut
 
 OFTEN = 1.0  # of work: with this bound every table takes long
@@ -67,23 +64,6 @@ def test_a_member_that_is_not_hopeless_is_judged_in_full(monkeypatch: pytest.Mon
     assert_array_equal(few.predict_proba(X), full.predict_proba(X))
 
 
-def test_hopeless_is_far_behind_the_best_by_standard_errors() -> None:
-    """The mean difference of losses against its standard error, by hand."""
-    rng = np.random.default_rng(2)
-    codes, ones = rng.integers(0, 2, 500), np.ones(500)
-    sign = 2.0 * codes - 1.0
-    good = np.stack([-sign, sign], axis=1) * 2.0
-    judge = HoldoutScorer(codes, np.zeros((500, 2)), ones, ones, best=good)
-    assert not HoldoutScorer(codes, np.zeros((500, 2)), ones, ones).is_hopeless(np.zeros((500, 2)))
-    assert not judge.is_hopeless(good)
-    noise = rng.normal(size=(500, 2))
-    assert judge.is_hopeless(noise)
-    few = judge[np.arange(2)]
-    difference = few.losses(few.temperature(noise[:2])[1] * noise[:2]) - few.losses(good[:2])
-    error = difference.std() / np.sqrt(2.0)
-    assert few.is_hopeless(noise[:2]) == (difference.mean() > 10.0 * error)
-
-
 def test_rows_of_folds_are_scored_as_by_factors_of_their_own() -> None:
     """The densities of new rows against the marginal of each row, of which nothing is removed."""
     X, y = apart(300, 0.1)
@@ -115,23 +95,3 @@ def test_bounded_work_tells_as_much(monkeypatch: pytest.MonkeyPatch, where: obje
     few = GenerativeClassifier().fit(X, y)
     assert np.abs(few.predict_proba(new) - full.predict_proba(new)).max() > 0.0  # it was another way
     assert_allclose(loss(few, new, label), loss(full, new, label), rtol=0.02)
-
-
-def test_one_covariance_for_several_classes_is_inverted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same EM to the bit as with the covariance of each class written out, inverted for each."""
-    from suffice.stats import PatternStats
-
-    X, y = apart(200, 0.15)
-    tables = [PatternStats.summarize(X[part], y[part], 3, None) for part in (slice(None), slice(0, 150))]
-    found = complete_shared(tables, 4)
-    under, sizes = Regressions.under, []
-
-    def each(covariance: np.ndarray, of: np.ndarray) -> Regressions:
-        sizes.append((len(covariance), len(of)))
-        return under(covariance[of])
-
-    monkeypatch.setattr(Regressions, "under", each)
-    for own, expected in zip(found, complete_shared(tables, 4), strict=True):
-        assert_array_equal(own.mean, expected.mean)
-        assert_array_equal(own.scatter.values, expected.scatter.values)
-    assert sizes == [(2, 6)] * 4

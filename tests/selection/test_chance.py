@@ -1,16 +1,12 @@
 """What chance says must not be believed: noise in wide tables and under unequal weights; rows of a fold are as new."""
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, GenerativeClassifier
-from suffice.automatic.folds import FoldedGaussians, _directions
+from suffice.automatic.folds import _directions
 from suffice.automatic.judge import CHANCE, HoldoutScorer
-from suffice.automatic.sample import Sample
-from suffice.stats import FullScatter, PatternStats
 
 CHANCE_LOSS = np.log(2.0)  # of two classes as common, about which nothing is known
 ALLOWED = 0.05  # nats above it, on fresh rows
@@ -61,46 +57,6 @@ def test_directions_are_those_of_differences(rng):
     assert found.shape == (30, 11)
     assert_allclose(found @ found.T, np.linalg.pinv(centred) @ centred, atol=1e-10)
     assert_allclose(_directions(rows + 3.0) @ _directions(rows + 3.0).T, found @ found.T, atol=1e-10)
-
-
-def test_rows_of_a_fold_score_as_new_rows_do():
-    """The spread of log-odds is the same to a quarter; it was a third of it where the mean was a direction."""
-    X, y, _ = noise(0, 120, 1000)
-    X = (X - X[:120].mean(axis=0)) / X[:120].std(axis=0)
-    basis = np.linalg.svd(X[:120], full_matrices=False)[2][:119].T
-    cells, fresh = X[:120] @ basis, X[120:] @ basis
-    codes, ones = y[:120].astype(np.int64), np.ones(120)
-
-    class Columns:
-        guess: ClassVar = {}
-
-        @staticmethod
-        def gaussian(version, reading):
-            return reading.numbers
-
-    class Rows:
-        levels, columns = (), Columns()
-
-        def __init__(self, numbers):
-            self.numbers = numbers
-
-        def __len__(self):
-            return len(self.numbers)
-
-        def __getitem__(self, index):
-            return Rows(self.numbers[index])
-
-        def gaussian(self, version):
-            return self.numbers
-
-    stats = PatternStats.summarize(cells, codes, 2, ones, FullScatter)
-    folds = FoldedGaussians.of(stats, "raw", Sample(Rows(cells), codes, ones, ones, ones, ones))
-    odds = folds.scores(np.inf, 0.01) @ [1.0, -1.0]
-    new = []
-    for v, member in enumerate(folds.members):
-        turn = _directions(cells[folds.place != v])
-        new.append(member.density(np.inf, 0.01).log_density(fresh @ turn) @ [1.0, -1.0])
-    assert_allclose(odds.std(), np.std(new, axis=1).mean(), rtol=0.25)
 
 
 def test_how_much_of_a_temperature_is_not_chance(rng):

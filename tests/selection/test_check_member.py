@@ -57,37 +57,11 @@ class MergedWrong(SplineMember):
     statistic = Halved
 
 
-class Unscaled(SplineCounts):
-    def each(self, change) -> SplineCounts:
-        return self
-
-
-class WeightsKept(SplineMember):
-    statistic = Unscaled
-
-
-class ReadTwice(SplineCounts):
-    @classmethod
-    def from_arrays(cls, fields, plain, columns, k):
-        return super().from_arrays({name: 2.0 * values for name, values in fields.items()}, plain, columns, k)
-
-
-class SavedOnce(SplineMember):
-    statistic = ReadTwice
-
-
 class InSample(SplineMember):
     """Learned rows are scored as if they were new."""
 
     def left_out_columns(self, sample):
         return self.columns(sample.rows)
-
-
-class CopyLeft(SplineMember):
-    """Half of a row's weight stays behind."""
-
-    def left_out_columns(self, sample):
-        return super().left_out_columns(replace(sample, removed=0.5 * sample.removed))
 
 
 class TakesOne(LevelMember):
@@ -106,39 +80,18 @@ class TellsMissing(SplineMember):
             yield part + np.eye(part.shape[1])[0] * np.isnan(reading.numbers[:, [j]])
 
 
-class GaussiansInSample(GaussianMember):
-    def left_out(self, sample):
-        return self.scores(sample.rows)
-
-
 class SaysHalf(GaussianMember):
     def explain(self, reading, orders, errors):
         score, variance = super().explain(reading, orders, errors)
         return 0.5 * score, variance
 
 
-class Nameless(LevelMember):
-    kinds = ("levels",)
-
-
-class Silent(LevelMember):
-    @classmethod
-    def candidates(cls, known, sample, judge):
-        return iter(())
-
-
 WRONG: dict[str, tuple[str, type[Member]]] = {
     "merges": (r"^merges: ", MergedWrong),
-    "weights": (r"^weights: ", WeightsKept),
-    "saves": (r"^saves: ", SavedOnce),
     "scores of its own rows": (r"^refits: .* without row", InSample),
-    "Gaussians of their own rows": (r"^refits: .* without row", GaussiansInSample),
-    "a part of a row": (r"^refits: .* without row", CopyLeft),
     "one copy for all": (r"^nothing_removed: ", TakesOne),
     "missing cells": (r"^nothing_known: ", TellsMissing),
     "reasons": (r"^contributions: ", SaysHalf),
-    "another name": (r"^scores: ", Nameless),
-    "no candidates": (r"no candidates", Silent),
 }
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from suffice import GenerativeClassifier, load
 from suffice._arrays import log_softmax
 from suffice.automatic.pool import mix_with_prior
-from suffice.automatic.weighing import FewKnown, usually_known
+from suffice.automatic.weighing import FewKnown
 from suffice.datasets import penguins_path
 from suffice.export.lower import lower
 
@@ -123,16 +123,6 @@ def test_a_released_model_keeps_them(penguins, model, tmp_path) -> None:
     released.save(tmp_path / "released.suffice")
     assert_array_equal(load(tmp_path / "released.suffice").predict_proba(few), released.predict_proba(few))
     assert abs(released.predict_proba(few) - model.predict_proba(few)).mean() < 0.05
-
-
-def test_holes_of_the_table_itself_are_usual() -> None:
-    """Where a third of the cells of all rows is missing, so many missing cells change no weight."""
-    X, y = load_wine(return_X_y=True)
-    holes = hiding(X, 9, 0)
-    model = GenerativeClassifier().fit(holes, y)
-    pool = model._fitted.pool
-    assert pool.usual == 9 == usually_known(pool.sample)
-    assert_array_equal(model.predict_log_proba(holes), by_own_weights(model, holes))
 
 
 @pytest.mark.parametrize("d", [1, 2])

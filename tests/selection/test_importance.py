@@ -138,7 +138,7 @@ def test_more_columns_than_rows_have_an_answer_for_every_model(rng, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_of_noise_are_worth_nothing(rng, kind):
-    X, y = numbers(rng, 240, 5, 2)
+    X, y = numbers(rng, 160, 5, 2)
     found = KINDS[kind]().fit(X, y).importance()
     noise = slice(2, 5)
     assert (found.mean[noise] <= 3.0 * found.standard_error[noise]).all()
@@ -148,7 +148,7 @@ def test_columns_of_noise_are_worth_nothing(rng, kind):
 
 @pytest.mark.parametrize("kind", ["lda", "qda", "forest", "automatic"])
 def test_of_two_columns_alike_neither_is_missed_and_one_is_taken(rng, kind):
-    X, y = numbers(rng, 200, 2, 2)
+    X, y = numbers(rng, 120, 2, 2)
     X["x1"] = rng.normal(size=len(y))
     X["again"] = X["x0"] + 1e-3 * rng.normal(size=len(y))
     model = KINDS[kind]().fit(X, y)
@@ -233,13 +233,10 @@ def test_it_tells_what_it_says_as_a_table(rng):
     assert repr(found) == str(found)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*PLAIN, "mixture"])
 def test_without_rows_there_is_nothing_to_judge_by(rng, kind):
     X, y = numbers(rng, 60)
-    if kind in ("forest", "automatic"):
-        return  # these keep rows, or are released
-    settings = {"keep_rows": 0}
-    model = KINDS[kind]().set_params(**settings).fit(X, y)
+    model = KINDS[kind]().set_params(keep_rows=0).fit(X, y)
     with pytest.raises(DataError, match="keeps no rows to judge its columns by"):
         model.importance()
     with pytest.raises(DataError, match="keep_rows=2000"):
@@ -270,7 +267,7 @@ def test_intervals_of_worthless_columns_hold(kind):
     """Of 95 % intervals of single rows' errors, 76 % and 67 % held what fresh rows lose without the column."""
     make = {"naive Bayes": NaiveBayes, "automatic": GenerativeClassifier}[kind]
     held = []
-    for seed in range(8):
+    for seed in range(8 if kind == "automatic" else 12):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
         new, truth = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
@@ -282,17 +279,17 @@ def test_intervals_of_worthless_columns_hold(kind):
             less[:, j] = np.nan
             cost = -model.predict_log_proba(less)[np.arange(2000), truth].mean() - loss
             held.append(abs(found.mean[j] - cost) <= 1.96 * found.standard_error[j])
-    assert np.mean(held) > 0.9 - 2.5 * np.sqrt(0.9 * 0.1 / len(held))  # of 40 columns
+    assert np.mean(held) > 0.9 - 2.5 * np.sqrt(0.9 * 0.1 / len(held))  # of 40 columns or 60
 
 
 def test_no_column_is_kept_where_none_is_better_by_an_error():
     """Of 225 tables of noise of five shapes 18 had columns kept; 40 where gains held what choosing settings wins.
 
-    Of a tenth, 5 of 20 is the most that is seen in 99 of 100 runs: 1 − Binomial(20, .1)(5) = .011.
+    Of a tenth, 3 of 10 is the most that is seen in 98 of 100 runs: 1 − Binomial(10, .1)(3) = .013.
     """
     kept = 0
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng([seed, 7, 100, 0])
         y, X = rng.integers(0, 2, 100), rng.normal(size=(100, 5))
         kept += bool(GenerativeClassifier().fit(X, y).smallest_columns())
-    assert kept <= 5
+    assert kept <= 3

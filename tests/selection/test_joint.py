@@ -101,15 +101,6 @@ def test_not_all_folds_are_asked_where_a_joint_model_is_far_ahead(rng, monkeypat
         assert max(np.diff([0, *judged])) <= 30
 
 
-def test_what_is_clear_is_many_standard_errors_from_nothing(rng):
-    ahead = rng.normal(size=200) + 1.0
-    assert joint_choice._is_clear(ahead, np.ones(200))  # 14 of them
-    assert joint_choice._is_clear(-ahead, np.full(200, 7.0))
-    assert not joint_choice._is_clear(ahead - 0.9, np.ones(200))
-    far = np.append(ahead, -150.0)  # a row that one model all but rules out leaves the mean in doubt
-    assert not joint_choice._is_clear(far, np.ones(201))
-
-
 def test_folds_of_joint_gaussians_are_made_of_their_rows_alone(rng, monkeypatch):
     """Outlier p-values need no trees and no members of the folds, and are those of models that have them."""
     y = rng.integers(3, size=300)

@@ -127,16 +127,6 @@ def test_members_are_trusted_by_how_sure_it_is_that_they_are_worse(rng):
     assert surely[1] < 0.01 or surely[0] < 0.01
 
 
-def test_shares_depend_on_no_units_and_rows_twice_are_rows_twice(rng):
-    losses, zeros = rng.exponential(size=(4, 40)) + np.arange(4)[:, None] / 9, np.zeros((40, 2))
-    codes, ones = np.zeros(40, dtype=int), np.ones(40)
-    alone = prior_shares(losses, HoldoutScorer(codes, zeros, ones, ones))
-    assert_allclose(prior_shares(losses, HoldoutScorer(codes, zeros, 5 * ones, 5 * ones)), alone, rtol=1e-12)
-    twice = HoldoutScorer(np.zeros(80, dtype=int), np.zeros((80, 2)), np.ones(80), np.ones(80))
-    stands_for_two = HoldoutScorer(codes, zeros, 2 * ones, ones)
-    assert_allclose(prior_shares(np.repeat(losses, 2, axis=1), twice), prior_shares(losses, stands_for_two), rtol=1e-12)
-
-
 def test_weights_of_next_to_no_use_are_left_out(rng):
     """The objective rises by no more than it may, and one more weight left out would make it rise by more."""
     scores, judge = problem(rng, n=3000, m=6)

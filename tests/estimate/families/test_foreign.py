@@ -169,13 +169,3 @@ def test_a_density_that_says_what_it_does_not_do_is_found(waits):
 
     with pytest.raises(AssertionError, match=r"^says_what_it_does: the limit"):
         check_shipped_family(Liar(), *waits)
-
-
-def test_a_closed_form_that_is_wrong_is_found(rng):
-    class Hasty(type(FAMILIES["poisson"])):
-        def leave_one_out_limit(self, rows, stats, codes, weight, settings):
-            return self.estimate(stats, settings)[0].limit(rows)
-
-    X, y = rng.poisson(3.0, (20, 2)).astype(float), np.arange(20) % 2
-    with pytest.raises(AssertionError, match=r"^leaves_out: leave-one-out"):
-        check_shipped_family(Hasty(), X, y)
