@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 
 from suffice import GenerativeClassifier, load
-from suffice.automatic.clock import Clock
 from suffice.errors import SettingError
 from suffice.notes import Kind
 from suffice.progress import EXPECTED, listen
@@ -66,16 +65,6 @@ def test_trees_are_cut_short_rather_than_left_out(rows) -> None:
     took = time.perf_counter() - began
     model = GenerativeClassifier(time_limit=3.0 * took + 0.2).fit(X, y)
     assert "boosted trees" in {own["name"] for own in model.members_}
-
-
-def test_a_clock_has_parts() -> None:
-    clock = Clock.of(100.0)
-    assert clock.part(0.25).left == pytest.approx(25.0, abs=0.5)
-    assert clock.less(40.0).left == pytest.approx(60.0, abs=0.5)
-    assert not clock.stops("trees")
-    assert clock.less(200.0).stops("trees")
-    assert clock.cut == ["trees"]
-    assert Clock.of(None).part(0.1).left == np.inf
 
 
 def test_a_long_fit_is_told_beforehand(monkeypatch) -> None:

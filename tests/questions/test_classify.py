@@ -35,21 +35,6 @@ def test_log_posteriors_keep_their_scale():
     assert_allclose(classify.marginal_log_density(model, (np.zeros((1, 1)),)), np.log(0.5) - 0.5 * np.log(2 * np.pi))
 
 
-def test_a_class_without_the_category_is_ruled_out():
-    model = words([[2, 0], [1, 1]])
-    assert_array_equal(ask(model, 1), [0, 1])
-    assert_allclose(ask(model, 0), [2 / 3, 1 / 3])
-
-
-def test_a_row_impossible_in_every_class_has_the_limit_of_small_smoothing():
-    """Each class lacks one of the two: order 1 in both, coefficients (1/4)(4/4) and (2/2)(1/2)."""
-    model = words([[0, 4], [2, 0]], [[4, 0], [0, 2]])
-    expected = np.array([1 / 4 * 1.0, 1.0 * 1 / 2])
-    assert_allclose(ask(model, 0, 0), expected / expected.sum())
-    nearly = words([[0, 4], [2, 0]], [[4, 0], [0, 2]], smoothing=1e-9)
-    assert_allclose(ask(nearly, 0, 0), expected / expected.sum(), atol=1e-8)
-
-
 def test_priors_and_missing_cells():
     model = words([[2, 0], [1, 1]], prior=(0.9, 0.1))
     assert_allclose(ask(model, -1), [0.9, 0.1])
@@ -73,10 +58,3 @@ def test_a_row_no_class_and_no_limit_allows_gets_the_prior():
 
     model = JointModel((0, 1), np.log([0.3, 0.7]), Product((Nowhere(),)))
     assert_allclose(np.exp(classify.log_posterior(model, (np.zeros((2, 1)),))), [[0.3, 0.7]] * 2)
-
-
-def test_decisions():
-    log_p = np.log([[0.6, 0.4], [0.1, 0.9]])
-    assert classify.decide(log_p).tolist() == [0, 1]
-    assert classify.decide(log_p, np.array([[0.0, 1.0], [2.0, 0.0]])).tolist() == [1, 1]
-    assert classify.decide(np.log([[0.5, 0.5]])).tolist() == [0]  # ties go to the first class

@@ -42,11 +42,6 @@ def test_rows_by_prior(model, monkeypatch, chunk) -> None:
         assert abs(own.mean() - RATE[c, 0]) < 4 * np.sqrt(RATE[c, 0] / len(own))  # four standard errors
 
 
-def test_rows_of_one_class(model) -> None:
-    _, _, codes = gather(model, 50, NOTHING, known=1)
-    assert set(codes) == {1}
-
-
 def test_given_cells_move_the_class(model) -> None:
     given = (np.array([[np.nan]]), np.array([[3.0]]))
     x, counts, codes = gather(model, 4000, given)

@@ -68,11 +68,3 @@ def test_log_odds_have_digits_where_probabilities_have_none() -> None:
     np.testing.assert_allclose(log_odds(log_p), wanted, rtol=1e-12)
     two = log_softmax(np.array([[400.0, 0.0], [0.0, 900.0]]), axis=1)
     np.testing.assert_allclose(log_odds(two), [[400.0, -400.0], [-900.0, 900.0]])
-
-
-def test_no_row_is_no_sum() -> None:
-    log_p, codes, weight = rows(0)
-    none = Tally.of(log_p[:0], codes[:0], weight[:0], codes[:0], None)
-    some = Tally.of(log_p, codes, weight, log_p.argmax(axis=1), None)
-    assert none.rows == 0
-    np.testing.assert_array_equal(none.merge(some).confusion, some.confusion)

@@ -93,29 +93,6 @@ def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
     assert abs(odds[1]) < 2.0
 
 
-def coded(rng):
-    levels = np.column_stack([rng.integers(0, size, 80) for size in (2, 4, 3)])
-    levels[rng.random((80, 3)) < 0.1] = -1
-    return levels, rng.integers(0, 3, 80)
-
-
-# tables are in float32 where weights are few
-@pytest.mark.parametrize(("weights", "close"), [("two", 1e-5), ("all different", EXACT)])
-def test_one_dependence(rng, weights, close):
-    levels, y = coded(rng)
-    starts = (0, 2, 6, 9)
-    numbered = np.where(levels < 0, -1, levels + np.array(starts[:-1]))
-    weight = np.where(np.arange(80) % 2, 1.0, 2.0) if weights == "two" else rng.uniform(0.2, 3.0, 80)
-
-    def member(kept):
-        return OneDependence(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
-
-    left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
-    for i in range(0, 80, 4):
-        assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=close)
-    assert_allclose(member(without(0, 80)).scores(np.full((1, 3), -1)), 0.0)
-
-
 def test_one_dependence_of_many_levels(rng):
     """Where a row's own pairs are few beside all: counted and looked up one by one, as by whole tables."""
     starts = (0, 300, 310, 700)
