@@ -233,13 +233,18 @@ TINY = {
 
 
 @pytest.mark.parametrize(
-    ("make", "kinds"),
-    [(GenerativeClassifier, TINY), (GenerativeForest, ["subnormal"]), (lambda: NaiveBayes("laplace"), ["subnormal"])],
+    ("make", "tiny"),
+    [
+        (GenerativeClassifier, "missing"),
+        *((lambda: GenerativeClassifier(members="generative"), tiny) for tiny in TINY if tiny != "missing"),
+        (GenerativeForest, "subnormal"),
+        (lambda: NaiveBayes("laplace"), "subnormal"),
+    ],
 )
-def test_numbers_at_the_lower_end_of_floats(make, kinds, tmp_path):
+def test_numbers_at_the_lower_end_of_floats(make, tiny, tmp_path):
     """What can be learned can be kept, released, drawn and exported, without a warning of NumPy."""
     rng, n = np.random.default_rng(0), 60
-    X, y = np.stack([*(TINY[own](rng, n) for own in kinds), rng.normal(size=n) + np.arange(n) % 2], 1), np.arange(n) % 2
+    X, y = np.c_[TINY[tiny](rng, n), rng.normal(size=n) + np.arange(n) % 2], np.arange(n) % 2
     model = make().fit(X, y)
     model.save(tmp_path / "m.suffice")
     assert_allclose(load(tmp_path / "m.suffice").predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12)

@@ -11,8 +11,7 @@ from suffice.errors import DataError, MergeError, SchemaError
 GAUSSIANS = [
     {"covariance": covariance, "shared": shared, "divisor": divisor}
     for covariance in ("full", "diagonal", "spherical")
-    for shared in (False, True)
-    for divisor in ("mle", "unbiased")
+    for shared, divisor in ((False, "mle"), (True, "unbiased"))
 ]
 COLOURS = np.array(["red", "green", "blue", None], dtype=object)
 # posteriors of statistics that are equal up to rounding

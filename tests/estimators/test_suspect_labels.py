@@ -88,14 +88,14 @@ def test_overlap_alone_makes_no_suspects(make, distance) -> None:
 
 @pytest.mark.parametrize("make", [MODELS["shared"], MODELS["full"]], ids=["shared", "full"])
 def test_the_rate_of_false_discoveries_is_held(make) -> None:
-    """Thirty tables of 500 rows: the share of right labels among those flagged, within four standard errors."""
+    """Twenty tables of 500 rows: the share of right labels among those flagged, within four standard errors."""
     flagged = false = 0
-    for seed in range(30):
+    for seed in range(20):
         X, true, label, _ = simulate(500, uniform(3, 0.1), 3.5, 50 + seed)
         chosen = make().fit(X, label).suspect_labels(X, label, fdr=0.1) > 0
         flagged += chosen.sum()
         false += (true[chosen] == label[chosen]).sum()
-    assert flagged > 600
+    assert flagged > 400
     assert false <= 0.1 * flagged + 4.0 * np.sqrt(0.1 * flagged)
 
 
