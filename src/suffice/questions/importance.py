@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,15 +163,17 @@ def fewest(names: Sequence[Name], within: float, losses: Sequence[Callable[[Sequ
 
     Forward, the column is added that loses least, or of many an eighth as many; after one, one is taken out while fewer
     columns than that lose less than any so many did before (floating search: Pudil, Novovičová & Kittler 1994,
-    doi:10.1016/0167-8655(94)90127-9); at the end, columns are taken out as long as the loss stays within. Equal losses
-    go by name. Of several `losses`, each goes on from the columns that suffice by the one before.
+    doi:10.1016/0167-8655(94)90127-9), up to as many as suffice of those missed most among all, as columns are that tell
+    something only together. At the end, columns are taken out as long as the loss stays within. Equal losses go by
+    name. Of several `losses`, each goes on from the columns that suffice by the one before.
     """
     search, chosen, goal = _Search(names), list[int](), np.inf
     for loss in losses:
         search.turn_to(loss)
         goal = search.loss(range(len(names))) + within + SAME
         best = {len(chosen): search.loss(chosen)}
-        while best[len(chosen)] > goal and len(chosen) < len(names):
+        enough = search.missed_most(goal) if best[len(chosen)] > goal else chosen
+        while best[len(chosen)] > goal and len(chosen) < len(enough):
             new = search.next_of(chosen, 1 + len(chosen) // AT_ONCE)
             chosen = [*chosen, *new]
             size = len(chosen)
@@ -183,6 +186,7 @@ def fewest(names: Sequence[Name], within: float, losses: Sequence[Callable[[Sequ
                     break
                 chosen = fewer
                 best[len(chosen)] = search.loss(chosen)
+        chosen = chosen if search.loss(chosen) <= goal else enough
     while chosen:
         fewer = search.without_one(chosen)
         if search.loss(fewer) > goal:
@@ -211,6 +215,20 @@ class _Search:
         if own not in self._known:
             self._known[own] = self._ask(sorted(own))
         return self._known[own]
+
+    def missed_most(self, goal: float) -> list[int]:
+        """Return as many of the columns that all others miss most as the loss reaches the goal by."""
+        every = range(len(self.by_name))
+        if np.isneginf(max(self._missed.values(), default=-np.inf)):
+            for j in every:
+                self._missed[j] = self.loss([i for i in every if i != j]) - self.loss(every)
+        order = sorted(self.by_name, key=lambda j: -self._missed[j])
+        size = 1
+        while self.loss(order[:size]) > goal:
+            size = min(2 * size, len(order))
+        return order[
+            : size // 2 + bisect_left(range(size // 2, size), True, key=lambda m: self.loss(order[:m]) <= goal)
+        ]
 
     def next_of(self, chosen: Sequence[int], count: int) -> list[int]:
         """Return the columns, so many, that each lose least beside those chosen."""
