@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_info
 
 from suffice import _arrays
 from suffice._arrays import (
-    invert_triangular,
     log_softmax,
     parallel_map,
     pattern_groups,
@@ -38,20 +37,6 @@ def test_log_softmax_with_impossible_classes():
     inf = np.inf
     assert_allclose(log_softmax(np.array([[0.0, -inf], [-inf, -1e5]])), [[0, -inf], [-inf, 0]])
     assert_allclose(log_softmax(np.array([[-1e6, 0.0]])), [[-1e6, 0]])
-
-
-@pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("d", [6, 150])
-def test_triangles(rng, d, alone):
-    lower = np.tril(rng.normal(size=(d, d))) + 3 * d**0.5 * np.eye(d)
-    kept, room = lower.copy(), np.full((d, d), np.nan)
-    inverse = invert_triangular(lower, out=room, alone=alone)
-    assert inverse is room
-    assert_allclose(inverse @ lower, np.eye(d), atol=1e-12)
-    assert_array_equal(np.triu(inverse, 1), 0.0)
-    assert_array_equal(lower, kept)
-    with pytest.raises(np.linalg.LinAlgError):
-        invert_triangular(np.zeros((d, d)), alone=alone)
 
 
 @settings(max_examples=40, deadline=None)
@@ -88,24 +73,6 @@ def test_a_thread_that_helps_may_ask_for_help(monkeypatch):
         return 1 if depth == 0 else sum(parallel_map(total, [depth - 1] * 3))
 
     assert list(parallel_map(total, [4] * 5)) == [3**4] * 5
-
-
-def test_results_are_yielded_while_others_are_made(monkeypatch):
-    """And who stops asking has no item begun afterwards."""
-    monkeypatch.setattr(_arrays, "workers", lambda: 2)
-    begun = []
-
-    def slow(x):
-        begun.append(x)
-        time.sleep(0.002)
-        return x
-
-    some = parallel_map(slow, range(1000))
-    assert [next(some), next(some)] == [0, 1]
-    some.close()
-    before = len(begun)
-    time.sleep(0.02)
-    assert len(begun) == before < 100
 
 
 def test_an_interrupt_ends_the_work(monkeypatch):

@@ -230,21 +230,6 @@ def test_distances_of_columns_by_hand():
     assert compared(real, real, real)["copies"] == 1.0
 
 
-def test_the_rows_hardest_to_tell_are_counted_by_model(monkeypatch):
-    # reports need no more than names of what draws; its libraries are in an environment of their own
-    monkeypatch.setitem(sys.modules, "generators", SimpleNamespace(REAL="rows learned", ABSENT=[]))
-    from generation_report import short
-
-    auc = {"a": (0.51, 0.9, 0.6), "b": (0.5, 0.7, 0.8), "c": (0.5, 0.7, 0.6)}  # the rows learned compete with none
-    lines = [
-        {"table": table, "model": model, "auc": value}
-        for table, values in auc.items()
-        for model, value in zip(("rows learned", "GenerativeForest", "Gaussian copula"), values, strict=True)
-    ]
-    assert "Of 3 tables" in short(lines)
-    assert "those of Gaussian copula on 2, GenerativeForest on 1\n" in short(lines)
-
-
 def test_holes_come_back():
     from holes import with_holes, without_holes
 

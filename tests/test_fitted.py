@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, drop_in
-from suffice._derived import has_made, shared
+from suffice._derived import shared
 
 RNG = np.random.default_rng(11)
 LABELS = np.repeat(["ash", "birch", "cedar"], [40, 25, 15])
@@ -136,16 +136,6 @@ def test_other_statistics_forget_what_was_derived(model):
     assert other.chosen is None
     assert other.past.notes == ()
     assert other.estimated is not value.estimated
-
-
-def test_what_is_told_of_the_past_forgets_nothing_costly(model):
-    value = ask(model)._learned
-    other = value.with_past(origin=("model.suffice", "0"))
-    assert other.past.origin == ("model.suffice", "0")
-    assert value.past.origin is None
-    made = {name for name in of_sort(value, shared) if has_made(value, getattr(type(value), name).make)}
-    assert made
-    assert all(getattr(other, name) is getattr(value, name) for name in made)
 
 
 def test_the_past_can_be_told_while_another_thread_asks():

@@ -87,20 +87,6 @@ def test_a_trial_goes_on_where_it_stopped(honest, tmp_path):
     assert json.loads(json.dumps(redone)) == json.loads(path.read_text().splitlines()[0])  # seeds fix all
 
 
-def test_the_section_is_put_between_its_marks(honest, tmp_path, monkeypatch):
-    import honest_report
-
-    results = tmp_path / "RESULTS.md"
-    results.write_text("# Benchmarks\n\n<!-- honest -->\nold\n<!-- end of honest -->\n\nkept\n", encoding="utf-8")
-    monkeypatch.setattr(honest_report, "RESULTS", results)
-    honest_report.write(honest_report.report([line(honest), line(honest, kind="signal", reported=0.1)]))
-    text = results.read_text(encoding="utf-8")
-    assert "old" not in text
-    assert text.endswith("kept\n")
-    assert "| automatic | signal | 300 × 5 | plain | reported − test -0.520" in text
-    assert "1 of 2 settings break a criterion" in text
-
-
 def test_only_what_is_new_fails(honest, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(honest, "KNOWN", tmp_path / "known.txt")
     assert not honest.compare(["full | noise | 300 × 5 | plain | test − chance 0.200 ± 0.010"])

@@ -411,33 +411,12 @@ def test_update_and_forget_read_dates_alike(cli, write, tmp_path) -> None:
     assert load(model).statistics_.weight.tolist() == before
 
 
-def test_a_released_model_reads_dates_and_amounts(cli, write, tmp_path) -> None:
-    rows = visits(WRITTEN["british"]).replace(";x;", ";x %;")
-    path, model = write("t.csv", rows), tmp_path / "m.suffice"
-    cli("fit", path, "--target", "y", "--drop", "id", "--model", "nb", "-o", model).ok()
-    cli("release", model, "-o", tmp_path / "r.suffice").ok()
-    cli("predict", tmp_path / "r.suffice", path).ok()
-
-
 def test_fit_table_reads_dates(write, tmp_path) -> None:
     path = write("t.csv", visits(WRITTEN["german"]))
     with pytest.warns(Remark, match="was read as dates"):
         model = NaiveBayes().fit_table(path, "y", columns=["seen", "seen_month", "x"])
     assert model.feature_names_in_.tolist() == ["seen", "seen_month", "x"]
     assert model.predict_table(write("u.csv", visits(WRITTEN["named"])), tmp_path / "o.csv") == 120
-
-
-def test_dates_as_target_or_of_other_names(refused, write, tmp_path) -> None:
-    path = write(
-        "t.csv",
-        "seen;seen_month;y\n"
-        + "".join(f"{1 + i % 28}.{1 + i % 12}.{2020 + i % 3};7;{'ab'[i % 2]}\n" for i in range(80)),
-    )
-    with pytest.warns(Remark):
-        found = read_file(path).columns
-    assert found.column_names == ["seen", "seen_weekday", "seen_month", "y"]
-    assert found["seen_month"].to_pylist() == [7] * 80  # the table's own
-    refused("fit", path, "--target", "seen", "-o", tmp_path / "m", saying="dates or times")
 
 
 AWKWARD = [
@@ -475,29 +454,6 @@ def test_auto_drop_leaves_out_what_names_rows(cli, write, tmp_path) -> None:
     )
     cli("compare", path, "--target", "y", "--auto-drop", "--by", "folds", "--folds", "2").ok()
     cli("predict", model, path).ok()
-
-
-def test_auto_drop_of_small_tables_and_parts(cli, refused, write, tmp_path) -> None:
-    rows = "".join(f"{i},k{i},{'ab'[i % 2]}\n" for i in range(12))
-    path, model = write("t.csv", "n,k,y\n" + rows), tmp_path / "m.suffice"
-    cli("fit", path, "--target", "y", "--auto-drop", "--model", "nb", "-o", model).ok()
-    assert load(model).feature_names_in_.tolist() == ["n", "k"]  # by chance as much would be different
-    refused(
-        "fit",
-        path,
-        "--target",
-        "y",
-        "--auto-drop",
-        "--engine",
-        "local",
-        "-o",
-        model,
-        saying="Next: name columns by --drop",
-        status=2,
-    )
-    only = write("o.csv", "n,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(40)))
-    done = cli("fit", only, "--target", "y", "--auto-drop", "-o", tmp_path / "none")
-    assert (done.status, "no column left" in done.err) == (1, True)
 
 
 def test_files_of_two_notations_are_said(tmp_path) -> None:

@@ -137,29 +137,6 @@ def test_no_result_replaces_an_input(refused, write, model, penguins) -> None:
     assert before == (data.read_bytes(), model.read_bytes())
 
 
-def test_failure_leaves_the_old_output(refused, write, tmp_path, model, monkeypatch) -> None:
-    """A disk that fills up while writing: the old file stays, and nothing is left beside it."""
-    out = write("answers.parquet", b"precious")
-    before = set(tmp_path.iterdir())
-
-    def full(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    refused("predict", model, penguins_path(), "-o", out, saying="No space left")
-    assert out.read_bytes() == b"precious"
-    assert set(tmp_path.iterdir()) == before
-
-
-def test_bad_data_leaves_the_old_output(cli, write, model) -> None:
-    out = write("answers.csv", "precious")
-    assert cli("predict", model, write("bad.csv", "island\nDream\n"), "-o", out).status == 1
-    assert out.read_text() == "precious"
-    old = model.read_bytes()
-    assert cli("fit", write("worse.csv", "x,y\n1,a\n"), "--target", "y", "-o", model).status == 1
-    assert model.read_bytes() == old
-
-
 # --- usage -------------------------------------------------------------------------------------------------------
 
 USAGE = {

@@ -64,14 +64,13 @@ def test_every_format_gives_the_same_answers(cli, tmp_path, penguins_file, model
         assert float(mine["log_density"]) == pytest.approx(float(theirs["log_density"]), rel=1e-9)
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "predict-file", "show", "compare"])
+@pytest.mark.parametrize("command", ["fit", "predict", "predict-file", "show"])
 def test_json_is_one_document(cli, tmp_path, model, command) -> None:
     words = {
-        "fit": ("fit", penguins_path(), "--target", "species", "-o", tmp_path / "x.suffice"),
+        "fit": ("fit", penguins_path(), "--target", "species", *NB, "-o", tmp_path / "x.suffice"),
         "predict": ("predict", model, penguins_path(), "--keep"),
         "predict-file": ("predict", model, penguins_path(), "-o", tmp_path / "x.csv"),
         "show": ("show", model),
-        "compare": ("compare", penguins_path(), "--target", "species", "--folds", "2"),
     }[command]
     done = cli(*words, "--json").ok()
     assert isinstance(json.loads(done.out, parse_constant=pytest.fail), dict)
@@ -135,7 +134,7 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, write, pengu
         (["--model", "forest", "--keep-rows", "60"], {"keep_rows": 60}),
         (NB, {"keep_rows": 2000}),
         ([*NB, "--keep-rows", "64KiB"], {"keep_rows": "64KiB"}),
-        (["--keep-rows", "all"], {"keep_rows": "all"}),
+        ([*NB, "--keep-rows", "all"], {"keep_rows": "all"}),
     ],
 )
 def test_rows_kept_and_members_reach_the_estimator(cli, tmp_path, options, expected) -> None:

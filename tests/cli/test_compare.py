@@ -18,7 +18,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.datasets import penguins_path
-from suffice.questions.quality import calibration_error
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
 ORDER = ["auto", "full", "shared", "diagonal", "spherical", "nb", "logistic"]
@@ -131,14 +130,6 @@ def binned_gap(confidence, right) -> float:
     return total
 
 
-def test_calibration_error_of_known_cases() -> None:
-    sure, right = np.ones(10), np.ones(10, dtype=bool)
-    assert calibration_error(sure, right) == 0
-    assert calibration_error(sure, ~right) == 1
-    assert calibration_error(np.full(10, 0.7), np.arange(10) < 7) == pytest.approx(0, abs=1e-12)
-    assert calibration_error(np.array([0.5, 0.9]), np.array([True, False])) == pytest.approx((0.5 + 0.9) / 2)
-
-
 @pytest.mark.slow
 def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     done = cli("compare", penguins_file, "--target", "species", "--folds", "2").ok()
@@ -192,16 +183,6 @@ def test_table_of_text_has_no_gaussian(cli, write) -> None:
     assert "'c'" in models["full"]["notes"][0]
     assert models["nb"]["accuracy"] is not None
     assert cli("compare", data, "--target", "y").out.count(" - ") >= 4
-
-
-def test_truth_values_and_whole_numbers_as_classes(cli, write) -> None:
-    rng = np.random.default_rng(0)
-    for labels in (rng.integers(0, 2, 60) == 1, rng.integers(3, 6, 60)):
-        table = pa.table({"y": labels, "x": rng.normal(size=60) + labels, "t": rng.integers(0, 2, 60) == 1})
-        done = cli("compare", write("t.parquet", table), "--target", "y", "--folds", "3", "--json").ok()
-        document = json.loads(done.out)
-        assert all(model["accuracy"] is not None for model in document["models"])
-        assert document["models"][0]["columns"] == ["x", "t"]
 
 
 def test_class_too_small_for_the_folds(cli, write) -> None:

@@ -7,20 +7,6 @@ import pytest
 from suffice.cli.files import read_table
 from suffice.engines import Remark
 
-ROWS = "art;größe, cm;n\nJosé;1,5;1\nZoë;-22,25;2\nAna;;3\n"
-TABLE = {"art": ["José", "Zoë", "Ana"], "größe, cm": [1.5, -22.25, None], "n": [1, 2, 3]}
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_semicolons_decimal_commas_and_encodings(write, encoding, end) -> None:
-    path = write("t.csv", ROWS.replace("\n", end).encode(encoding))
-    with pytest.warns(Remark) as told:
-        assert read_table(path).to_pydict() == TABLE
-    said = [str(message.message) for message in told]
-    assert said[-1] == "t.csv: commas in 'größe, cm' were read as decimal points."
-    assert len(said) == (1 if encoding.startswith("utf-8") else 2)
-
 
 def test_a_long_file_whose_odd_byte_comes_late(write) -> None:
     text = "x,y\n" + "1,abc\n" * 400_000 + "2,Zoë\n"
@@ -53,25 +39,6 @@ def test_the_separator_is_what_parts_both_lines(write, content, names) -> None:
 def test_what_is_no_decimal_comma_stays_text(write, cells) -> None:
     path = write("t.csv", "v;w\n" + "".join(f"{cell};1\n" for cell in cells))
     assert read_table(path)["v"].to_pylist() == cells
-
-
-@pytest.mark.parametrize(
-    ("mark", "cells", "numbers"),
-    [
-        (";", ["1.169,00", "433,5", "-2.000.000"], [1169.0, 433.5, -2e6]),
-        (",", ['"1,169.00"', "433.5", '"-2,000,000"'], [1169.0, 433.5, -2e6]),
-        (";", ["1.5", "2,5", "3"], None),  # both cannot be decimal marks
-        (",", ['"1,16"', "4"], [1.16, 4.0]),  # no thousands
-        (",", ['"1,16"', "4", "2.5"], None),
-    ],
-)
-def test_thousands(write, mark, cells, numbers) -> None:
-    path = write("t.csv", f"v{mark}w\n" + "".join(f"{cell}{mark}x\n" for cell in cells))
-    if numbers is None:
-        assert read_table(path)["v"].to_pylist() == [cell.strip('"') for cell in cells]
-        return
-    with pytest.warns(Remark, match="commas in 'v'"):
-        assert read_table(path)["v"].to_pylist() == numbers
 
 
 @pytest.mark.parametrize(

@@ -57,19 +57,6 @@ def test_sites_that_share_models_and_no_rows(cli, write, tmp_path, penguins, nam
     assert_same_files(sites[0], whole, table)
 
 
-def test_a_class_and_a_category_that_one_site_alone_has(cli, write, tmp_path, penguins) -> None:
-    """Gentoo live on Biscoe alone; the second site has never seen them, nor the island."""
-    elsewhere = pc.not_equal(penguins["island"], "Biscoe")
-    sites = [
-        fitted(cli, write, penguins.filter(part), "nb", f"{number}.suffice")
-        for number, part in enumerate((pc.invert(elsewhere), elsewhere))
-    ]
-    assert "Gentoo" not in load(sites[1]).classes_
-    merged = tmp_path / "merged.suffice"
-    cli("merge", *reversed(sites), "-o", merged).ok()
-    assert_same_files(merged, fitted(cli, write, penguins, "nb", "whole.suffice"), penguins)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_update_and_forget(cli, write, penguins, name) -> None:
     table = shuffled(penguins)

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from suffice import GaussianDiscriminant, NaiveBayes
@@ -53,18 +52,6 @@ def test_models_are_compared_by_the_periods_to_come(cli, write, turning) -> None
     assert f"{models['full']['log_loss']:.3f}" in lines
 
 
-def test_dates_of_any_notation_make_the_same_periods(cli, write, turning) -> None:
-    names = ["a", "b", "y"]
-    text = [write(f"{own}.csv", turning[[*names, own]].to_csv(index=False)) for own in ("day", "iso")]
-    stored = write("stamp.parquet", pa.Table.from_pandas(turning[[*names, "stamp"]], preserve_index=False))
-    found = [
-        told(cli, "compare", data, "--target", "y", "--time", own, "--periods", 3)["models"][1]
-        for data, own in zip([*text, stored], ["day", "iso", "stamp"], strict=True)
-    ]
-    assert found[0] == found[1] == found[2]
-    assert found[0]["periods"][0]["since"] == "2026-03-02"
-
-
 def test_a_model_is_judged_by_each_period_as_it_is_and_having_learned_those_before(
     cli, write, tmp_path, turning
 ) -> None:
@@ -100,11 +87,3 @@ def test_what_cannot_be_is_refused_in_words_of_options(cli, write, tmp_path, tur
     done = cli("compare", one, "--target", "y", "--time", "day")
     assert "one period (2026-02-01 to 2026-02-01)" in done.complaint
     assert [own["learned"] for own in told(cli, "score", model, one, "--time", "day")["periods"]] == [90]
-    two = write(
-        "two.csv",
-        turning[["a", "b", "y"]]
-        .assign(day=[f"0{i % 9 + 1}/0{i % 8 + 1}/2026" for i in range(180)])
-        .to_csv(index=False),
-    )
-    assert "--dates" in cli("compare", two, "--target", "y", "--time", "day").complaint
-    cli("compare", two, "--target", "y", "--time", "day", "--dates", "day-first").ok()

@@ -162,24 +162,6 @@ def test_damaged_workbooks_are_named(refused, write, tmp_path, ending) -> None:
         refused("fit", write(f"t.{ending}", data), "--target", "species", "-o", tmp_path / "m", saying="Next: ")
 
 
-def test_a_wrong_ending_is_named(refused, write, tmp_path) -> None:
-    whole = workbook(tmp_path / "whole.xlsx", {"s": typed()}).read_bytes()
-    for name, data, ending in (
-        ("t.csv", whole, ".xlsx"),
-        ("t.xls", b"x\ty\n1\ta\n", ".csv"),
-        ("u.xlsx", as_json(), ".jsonl"),
-    ):
-        refused(
-            "fit",
-            write(name, data),
-            "--target",
-            "species",
-            "-o",
-            tmp_path / "m",
-            saying=f"should end in {ending}. Next: rename it",
-        )
-
-
 def test_json_lines_meet_keys_late_and_refuse_what_is_no_cell(write) -> None:
     path = write("t.jsonl", '\ufeff{"a": 1, "y": "u"}\n\n{"y": "v", "b": 2.50, "a": null}\n{"b": true}\n')
     found = read_file(path, Reading(text=("b",))).columns

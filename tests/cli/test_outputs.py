@@ -32,6 +32,7 @@ EDITS = {
     "merge": ["merge", "m.suffice", "m.suffice", "--again"],
     "drop-class": ["drop-class", "m.suffice", "p"],
     "rename-class": ["rename-class", "m.suffice", "p=r"],
+    "release": ["release", "m.suffice"],
 }
 
 

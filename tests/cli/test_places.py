@@ -84,16 +84,6 @@ def test_a_name_that_promises_something_else_is_questioned(refused, model, tmp_p
     assert not (tmp_path / name).exists()
 
 
-def test_outliers_counts_what_it_writes(cli, model, tmp_path) -> None:
-    for below in (0.001, 0.3):
-        output = tmp_path / f"{below}.csv"
-        done = cli("outliers", model, TABLE, "--below", below, "-o", output)
-        rows = len(pd.read_csv(output))
-        one = "row" if rows == 1 else "rows"
-        assert f"{rows} {one} of 344 with a p-value up to {below}, which is what comes out" in done.err
-        assert f"Wrote {output}: {rows} {one}." in done.err
-
-
 def test_p_values_that_do_not_fit_the_table_are_pointed_out(cli, tmp_path) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.standard_normal(600), "z": rng.standard_normal(600), "y": ["p", "q"] * 300})

@@ -84,23 +84,6 @@ def test_what_cannot_be_released_is_refused(cli, sites, case) -> None:
     assert Path("m.suffice").read_bytes() == before
 
 
-def test_a_release_goes_where_other_models_may_go(cli, sites) -> None:
-    """Not over a table or under its name, unless told so."""
-    cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").ok()
-    before = Path("b.csv").read_bytes()
-    for place in ("b.csv", "new.csv"):
-        refused = cli("release", "m.suffice", "-o", place)
-        assert refused.status == 2
-        assert "--force" in refused.err
-    assert Path("b.csv").read_bytes() == before
-    assert not Path("new.csv").exists()
-    cli("release", "m.suffice", "-o", "b.csv", "--force").ok()
-    assert load("b.csv").rows_held_.least == 5
-    again = cli("release", "b.csv", "-o", "c.suffice")
-    assert again.status == 1
-    assert again.err.count("Next:") == 1, again.err
-
-
 def test_edits_say_what_the_file_holds_now(cli, sites) -> None:
     cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").ok()
     cli("release", "m.suffice", "-o", "r.suffice").ok()

@@ -296,16 +296,6 @@ def test_groups_are_drawn_whole(cli, rng, tmp_path) -> None:
     assert told[0]["accuracy"] == pytest.approx(np.average(right, weights=w))
 
 
-def test_groups_that_are_a_column_of_the_model_are_refused(cli, halves) -> None:
-    model, data = halves
-    done = cli("score", model, data, "--target", "species", "--groups", "year")
-    assert done.status != 0
-    assert "--groups 'year' is one of the columns" in done.err
-    done = cli("score", model, data, "--target", "species", "--groups", "island")
-    assert "'island'" in done.err
-    assert "for --groups" in done.err
-
-
 @pytest.mark.parametrize("command", ["fit", "score", "update", "compare"])
 @pytest.mark.parametrize("ways", [("--groups", "species"), ("--groups", "year", "--weight", "year")])
 def test_one_column_for_two_things_is_refused(cli, halves, command, ways, tmp_path) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from suffice import NaiveBayes, load
-from suffice._dialect import SPACES, skeleton, trimmed, trimmed_names
+from suffice._dialect import trimmed_names
 from suffice.cli.files import read_file
 from suffice.engines import Remark
 from suffice.files.settings import describe
@@ -146,18 +146,6 @@ def test_a_label_of_spaces_is_none(cli, write, tmp_path) -> None:
     assert "2 of 32 rows have no 'y' and were left out." in done.err
 
 
-def test_what_is_copied_stays_as_it_is(cli, write, tmp_path) -> None:
-    table = arrow([("1.0", "u ", "a"), ("2.0", "v", "b"), ("1.5", " u", "a")] * 5)
-    path = write("t.parquet", table.append_column("note ", pa.array([" n "] * 15)))
-    told = ("--target", "class", "--drop", "note", "--model", "nb", "-o", tmp_path / "m.suffice")
-    cli("fit", path, *told).ok()
-    for command, out in (("predict", "p.parquet"), ("outliers", "o.parquet")):
-        cli(command, tmp_path / "m.suffice", path, "--keep", "-o", tmp_path / out).ok()
-        kept = pq.read_table(tmp_path / out)
-        assert kept["note"].to_pylist() == [" n "] * 15
-        assert kept["city"].to_pylist() == ["u ", "v", " u"] * 5
-
-
 def test_fit_table_trims_files_and_leaves_tables(tmp_path, messy, clean) -> None:
     path = written(tmp_path, ".parquet", messy[0], WITH_SPACES)
     with pytest.warns(Remark, match=re.escape(f"'city' ({messy[1]} cells)")):
@@ -193,14 +181,3 @@ def test_update_and_forget_read_as_fit_did(cli, write, tmp_path) -> None:
     assert load(model).statistics_.blocks[-1].levels == (("Bergen", "Oslo"),)
     assert load(model).statistics_.rows == 40
     assert '"trimmed": true' in before
-
-
-def test_what_counts_as_a_space() -> None:
-    assert trimmed(SPACES + "a b" + SPACES) == "a b"
-    assert all(own.isspace() or own in "\u200b\u2060\ufeff" for own in SPACES)
-    everything = {chr(c) for c in range(0x110000) if chr(c).isspace()}
-    assert everything <= set(SPACES)
-    assert skeleton("Bad  Debt ") == skeleton("bad\u00a0debt") == skeleton("BADDEBT")
-    assert skeleton("Stra\u00dfe") == skeleton("STRASSE")
-    assert skeleton("Jose\u0301") == skeleton("Jos\u00e9")
-    assert skeleton("a") != skeleton("b")

@@ -106,22 +106,6 @@ def test_class_means_far_apart(rng, name, shared, apart):
     assert_allclose(found, expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["full", "diagonal", "spherical"])
-@pytest.mark.parametrize("shared", [False, True])
-def test_units_move_a_log_density_by_the_log_of_the_unit(rng, name, shared):
-    density = gaussian(name, shared, rng)
-    unit = np.full(D, 1e6) if name == "spherical" else np.array([1e6, 1e-6, 1.0, 1e3])
-    dense = density.covariance.dense() * unit[:, None] * unit
-    scaled = {
-        "full": lambda: Full.factor(dense),
-        "diagonal": lambda: Diagonal(np.diagonal(dense, axis1=1, axis2=2)),
-        "spherical": lambda: Spherical(dense[:, 0, 0], D),
-    }[name]()
-    rows = rng.normal(size=(30, D))
-    other = Gaussian(density.means * unit, scaled, density.used).log_density(rows * unit)
-    assert_allclose(other + np.log(unit).sum(), density.log_density(rows), rtol=1e-11, atol=1e-10)
-
-
 def test_unused_columns_contribute_nothing(rng):
     inner = gaussian("full", False, rng, d=2)
     means = np.column_stack([inner.means[:, 0], np.full(K, 7.0), inner.means[:, 1]])

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, classify
 from suffice.densities import Full, Gaussian, Mixture, Product
-from suffice.densities.leading import LEAST_CLASSES, LEAST_COLUMNS, LEAST_ROWS
+from suffice.densities.leading import LEAST_COLUMNS, LEAST_ROWS
 from suffice.drop_in import QuadraticDiscriminantAnalysis
 from suffice.joint import JointModel
 
@@ -114,13 +114,6 @@ def test_what_is_returned_is_more_only_where_it_cannot_matter(rng, make):
     assert (found >= whole - 1e-9 * np.abs(whole)).all()
     assert (np.where(more, softmax(found, axis=1), 0.0).sum(axis=1) <= SHARE).all()
     assert (np.exp(log_softmax(whole, axis=1))[more] <= SHARE).all()
-
-
-@pytest.mark.parametrize(("d", "k", "n"), [(D - 1, K, N), (D, LEAST_CLASSES - 1, N), (D, K, LEAST_ROWS * D - 1)])
-def test_few_columns_classes_or_rows_are_all_measured(rng, d, k, n):
-    density = separated(rng, d, k)
-    rows, offset = draw(density, rng, n), np.zeros(k)
-    assert_array_equal(density.leading_log_density(rows, offset), density.log_density(rows))
 
 
 def test_a_class_of_no_prior_has_no_posterior(rng):

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from compare import has_density
 from fitted_models import CASES, case, mixed, numbers
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.errors import ExportError, SettingError
@@ -99,15 +99,6 @@ def some_missing(X: Any, share: float = 0.2, seed: int = 0) -> Any:
     else:
         out[rng.random(out.shape) < share] = np.nan
     return out
-
-
-def test_automatic_classifier_on_iris() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = GenerativeClassifier().fit(X, y)
-    assert list(inputs(model, X)) == ["X"]  # a plain array goes in as it is
-    rows = np.vstack([X, some_missing(X)])
-    agree(model, rows)
-    agree(model, rows, "float32")
 
 
 def test_breast_cancer() -> None:
@@ -304,18 +295,3 @@ def test_missing_packages_are_named(small: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r'pip install ".*\[onnx\]"'):
         small.to_onnx(check=False)
-
-
-def test_trial_rows_are_hard() -> None:
-    """The rows of the check miss cells, are empty, hold levels never met and numbers far out."""
-    from suffice.questions.trial_rows import trial_rows
-
-    for name in ("naive: all families", "automatic: mixed"):
-        model, _ = case(name)
-        rows = trial_rows(model._fitted)
-        assert rows.iloc[0].isna().all()
-        assert 0.1 < rows.isna().to_numpy().mean() < 0.3
-        assert "never met" in set(rows["town"])
-    size = trial_rows(case("naive: all families")[0]._fitted)["size 1"].abs()
-    assert size[7::16].mean() > 1.5 * size.mean()
-    assert not np.isnan(np.asarray(trial_rows(case("naive: words")[0]._fitted), dtype=float)).any()

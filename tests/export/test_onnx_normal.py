@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from suffice.export.onnx import normal as onnx_normal
 from suffice.export.onnx.graph import FLOATS, Graph, Value
 from suffice.export.onnx.normal import normal
-from suffice.export.program import Dense, Factors, Normal
+from suffice.export.program import Dense, Normal
 
 TOLERANCE = 1e-9  # SciPy's eigenvectors lose a few digits where columns differ in units
 
@@ -93,26 +93,3 @@ def test_any_pattern_of_missing_cells(
     term = Normal(tuple(range(d)), location, dense(sigma), free[df], inflation, constants(m, d, free[df], inflation))
     rows = rows_with_holes(rng, 40, location, sigma, 0.4)
     np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=TOLERANCE, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("rank", [0, 1, 3])
-def test_few_factors(rank: int, shared: bool, rng: Any) -> None:
-    """D^½ (F Fᵀ + s I) D^½ is measured without its d × d matrix, down to a floor of 1e-6."""
-    m, d = 2, 6
-    g = 1 if shared else m
-    scale, floor = rng.random((g, d)) + 0.5, np.array([1e-6, 0.3])[:g]
-    loadings = tuple(rng.normal(size=(d, rank)) for _ in range(g))
-    sigma = np.stack(
-        [(F @ F.T + s * np.eye(d)) * np.outer(D, D) for F, s, D in zip(loadings, floor, scale, strict=True)]
-    )
-    df, inflation = np.array([np.inf, 5.0]), np.array([1.0, 1.25])
-    location = rng.normal(size=(m, d))
-    term = Normal(
-        tuple(range(d)), location, Factors(scale, loadings, floor), df, inflation, constants(m, d, df, inflation)
-    )
-    rows = location[0] + rng.normal(size=(40, d)) * 1e-2
-    rows[rng.random(rows.shape) < 0.3] = np.nan
-    rows[0] = np.nan
-    # SciPy works on Σ, whose condition is up to 1e7 here
-    np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=1e-7, atol=1e-8)

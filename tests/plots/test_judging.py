@@ -86,17 +86,6 @@ def test_wilson_interval():
         np.testing.assert_allclose([a, b], [wanted.low, wanted.high], atol=1e-6)
 
 
-def test_calibration_refusals(blobs):
-    X, y = blobs
-    model = NaiveBayes().fit(X, y)
-    with pytest.raises(DataError, match="give y as well as X"):
-        CalibrationCurveDisplay.from_estimator(model, X)
-    with pytest.raises(SettingError, match="'oak' is not a class"):
-        CalibrationCurveDisplay.from_estimator(model, label="oak")
-    with pytest.raises(DataError, match="keeps no rows"):
-        CalibrationCurveDisplay.from_estimator(NaiveBayes(keep_rows=0).fit(X, y))
-
-
 def test_outlier_histogram(blobs):
     X, y = blobs
     model = GaussianDiscriminant().fit(X, y)
@@ -170,20 +159,6 @@ def test_comparison_fits_the_four_models(blobs):
     p = peer.predict_proba((at - center) / scale)
     np.testing.assert_allclose(display.posteriors["LogisticRegression"].reshape(-1, 3), p, rtol=1e-9)
     assert [axes.get_xlabel() for axes in display.axes_[2:]] == ["column 1", "column 1"]
-
-
-def test_comparison_of_fitted_models(holed):
-    X, y = holed
-    models = {"one": NaiveBayes().fit(X[:, :2], y), "other": GaussianDiscriminant().fit(X[:, :2], y)}
-    display = ModelComparisonDisplay.from_estimators(models, X, y)
-    assert list(display.posteriors) == ["one", "other"]
-    few = {**models, "fewer": NaiveBayes().fit(X[y != "ash", :2], y[y != "ash"])}
-    with pytest.raises(SettingError, match="'fewer' knows the classes"):
-        ModelComparisonDisplay.from_estimators(few, X, y)
-    with pytest.raises(SettingError, match="two different numeric columns"):
-        ModelComparisonDisplay.from_estimators(models, X, y, columns=[0])
-    with pytest.raises(SettingError, match="give a GaussianDiscriminant"):
-        ModelComparisonDisplay.from_estimator(NaiveBayes(), X, y)
 
 
 def test_worth_of_columns(blobs):

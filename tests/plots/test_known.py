@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
-from suffice.plots import DecisionRegionsDisplay, _view
+from suffice import GenerativeClassifier, NaiveBayes
+from suffice.plots import DecisionRegionsDisplay
 from suffice.plots._view import MOST_LEVELS, View
 
 MODELS = {"naive Bayes": lambda: NaiveBayes({"visits": "poisson"}), "automatic": GenerativeClassifier}
@@ -51,37 +51,6 @@ def test_columns_are_ranked_by_what_their_cells_tell(name, mixed):
         told[position] = (log_p[np.arange(len(codes)), codes] - np.log(model.priors_)[codes]).sum() / len(X)
     view = View(model)
     assert view.informative(3, view.rows()) == sorted(told, key=lambda p: -told[p])[:3]
-
-
-@pytest.fixture
-def wide(rng):
-    y = np.arange(90) % 3
-    X = rng.normal(size=(90, 60)) + np.where(np.arange(60) < 5, 1.0, 0.0) * y[:, None]
-    return GaussianDiscriminant("diagonal").fit(pd.DataFrame(X, columns=[f"x{j}" for j in range(60)]), y)
-
-
-def test_columns_are_judged_together_and_once(wide, monkeypatch):
-    """One call for all of them, however often and by whomever they are asked for, and no table is built."""
-    calls, value = [], View(wide).fitted
-    joint = type(value).log_joint
-    monkeypatch.setattr(type(value), "log_joint", lambda self, rows: calls.append(len(rows[0])) or joint(self, rows))
-    monkeypatch.setattr(_view, "make_table", lambda *_: pytest.fail("built a table"))
-    first = View(wide).informative(5, View(wide).rows())
-    assert calls == [60 * 90]
-    assert View(wide).informative(2, View(wide).rows()) == first[:2]
-    assert View(wide).informative(2, View(wide).rows(), numbers=True) == first[:2]
-    assert len(calls) == 1
-
-
-def test_what_is_asked_at_once_is_bounded(wide, monkeypatch):
-    whole = View(wide).informative(5, View(wide).rows())
-    again = GaussianDiscriminant("diagonal").fit(*View(wide).kept()[:2])
-    monkeypatch.setattr(_view, "ASKED_TOGETHER", 16 * 60 * 200)
-    calls, value = [], View(again).fitted
-    joint = type(value).log_joint
-    monkeypatch.setattr(type(value), "log_joint", lambda self, rows: calls.append(len(rows[0])) or joint(self, rows))
-    assert View(again).informative(5, View(again).rows()) == whole
-    assert calls == [180] * 30
 
 
 @pytest.fixture

@@ -135,24 +135,6 @@ def test_repairs_and_members_are_listed(blobs):
     assert sum(shares) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("columns", "said"), [(16, "1 column that is"), (17, "2 columns that are")])
-def test_one_column_is_not_columns(rng, columns, said):
-    y = rng.integers(2, size=80)
-    page = render_page(GaussianDiscriminant(shared=True).fit(rng.normal(size=(80, columns)) + y[:, None], y))
-    assert f"<summary>{said} worth less</summary>" in page
-
-
-def test_what_has_no_end_is_told_by_its_sign(blobs):
-    model = GenerativeClassifier().fit(*blobs)
-    endless = [own["name"] for own in model.members_ if np.isinf(own["setting"].get("strength", 0.0))]
-    told = {own["name"]: own["setting"] for own in collect_facts(model)["members"]}
-    assert endless
-    assert [name for name, setting in told.items() if "strength = ∞" in setting] == [
-        name for name in told if name in endless
-    ]
-    assert "inf" not in " ".join(told.values())
-
-
 def test_what_cannot_be_judged_says_why(blobs):
     X, y = blobs
     mixture = MixtureDiscriminant(2, random_state=0).fit(X, y)

@@ -10,9 +10,6 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.notes import to_know
@@ -103,16 +100,6 @@ def test_the_diagram_of_scikit_learn_stays(table) -> None:
     with sklearn.config_context(display="text"):
         assert set(model._repr_mimebundle_()) == {"text/plain"}
         assert not hasattr(model, "_repr_html_")
-
-
-def test_pipelines_and_searches_draw_their_own(table) -> None:
-    X, y = table
-    pipeline = make_pipeline(StandardScaler(), GaussianDiscriminant()).fit(X, y)
-    search = GridSearchCV(GaussianDiscriminant(), {"shrinkage": [0.0, 0.5]}, cv=2).fit(X, y)
-    for whole in (pipeline, search):
-        html = whole._repr_html_()
-        assert "GaussianDiscriminant" in html
-        assert html.count("sk-container-id") >= 1
 
 
 def test_to_be_shown_changes_nothing(table) -> None:

@@ -13,10 +13,8 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, load
-from suffice.automatic import choice, joint_choice, pooled, train
-from suffice.automatic.columns import FrozenColumns
+from suffice.automatic import choice, pooled, train
 from suffice.em import starts
-from suffice.errors import ModelFileError
 
 
 def numbers(n=300, d=4, k=3, seed=1):
@@ -348,20 +346,6 @@ def test_a_damaged_choice_is_none(saved, choices, part, how):
     chooses_anew(path, model, X, choices)
 
 
-def test_bytes_that_the_archive_finds_damaged(saved, choices):
-    """Of the choice they are no error; of the model they are."""
-    model, path, X, _ = saved
-    data = path.read_bytes()
-    for part, is_error in (("choice_left_out.npy", False), ("weight.npy", True)):
-        at = data.index(part.encode()) + len(part) + 140
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        if is_error:
-            with pytest.raises(ModelFileError):
-                load(path)
-        else:
-            chooses_anew(path, model, X, choices)
-
-
 @pytest.mark.slow
 def test_the_choice_of_another_model(saved, choices, tmp_path):
     model, path, X, y = saved
@@ -388,19 +372,6 @@ def test_a_choice_by_other_rules(saved, choices, monkeypatch):
     model, path, X, _ = saved
     monkeypatch.setattr(choice, "RULES", choice.RULES + 1)
     chooses_anew(path, model, X, choices)
-
-
-def test_a_file_of_an_earlier_format_has_no_such_parts(saved):
-    _, path, _, _ = saved
-    parts = parts_of(path)
-    document = json.loads(parts["model.json"]) | {"version": 2}
-    text = json.dumps(document).encode()
-    parts |= {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
-    pack(path, parts)
-    with pytest.raises(ModelFileError, match="which is no part of a model"):
-        load(path)
-    pack(path, {name: data for name, data in parts.items() if not name.startswith("choice")})
-    assert load(path).predict(mixed()[0]) is not None
 
 
 TREES = {}
@@ -481,22 +452,6 @@ def test_the_choice_is_small(tmp_path):
     assert trees < 20 * leaves + 200 * len(size)
 
 
-def test_columns_are_frozen_once(saved, monkeypatch):
-    """Members that are bound read rows by columns that the rows freeze again, which takes a part of a second."""
-    _, path, X, _ = saved
-    frozen, freeze = [], FrozenColumns.freeze
-
-    def counted(*args, **kwargs):
-        frozen.append(1)
-        return freeze(*args, **kwargs)
-
-    monkeypatch.setattr(FrozenColumns, "freeze", counted)
-    model = load(path)
-    for _ in range(2):
-        model.predict_proba(X), model.score_samples(X), model.explain(rows(X, slice(0, 3)))
-    assert len(frozen) == 1
-
-
 def test_trees_without_folds_are_made_anew_and_the_same(tmp_path):
     """The file holds the trees of all rows alone; what asks those of folds answers to the bit as before."""
     X, y = grown()
@@ -507,9 +462,3 @@ def test_trees_without_folds_are_made_anew_and_the_same(tmp_path):
     found, expected = load(tmp_path / "m.suffice").importance(), model.importance()
     np.testing.assert_array_equal(found.mean, expected.mean)
     np.testing.assert_array_equal(found.standard_error, expected.standard_error)
-
-
-def test_folds_of_the_joint_model_are_not_judged_again(saved, monkeypatch):
-    _, path, X, _ = saved
-    monkeypatch.setattr(joint_choice, "_forest_of", None)
-    assert np.isfinite(load(path).score_samples(X)).all()

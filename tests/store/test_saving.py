@@ -297,20 +297,6 @@ def test_a_fifo_and_a_device_are_written_into(path, tmp_path):
         assert archive.testzip() is None
 
 
-def test_something_else_is_not_replaced_by_a_model(path, tmp_path):
-    notes, empty = tmp_path / "notes.txt", tmp_path / "empty.suffice"
-    notes.write_text("my only copy")
-    with pytest.raises(ModelFileError, match="something other than a model"):
-        load(path).save(notes)
-    assert notes.read_text() == "my only copy"
-    empty.touch()
-    load(path).save(empty)
-    damaged = tmp_path / "damaged.suffice"
-    damaged.write_bytes(path.read_bytes()[:700])
-    load(path).save(damaged)
-    assert load(damaged).statistics_.rows == load(empty).statistics_.rows == 60
-
-
 # --- weights without end ---------------------------------------------------------------------------------------------
 
 ENDLESS = {

@@ -104,15 +104,6 @@ def test_round_trip_of_mixed_columns(blobs, tmp_path, families):
     assert_array_equal(other.predict(table), model.predict(table))
 
 
-def test_round_trip_of_a_table_wider_than_long(rng, tmp_path):
-    X, y = rng.normal(size=(30, 300)), np.arange(30) % 3
-    for shared in (False, True):
-        model = GaussianDiscriminant(shared=shared).fit(X, y)
-        other = again(model, tmp_path)
-        assert_array_equal(other.predict_log_proba(X), model.predict_log_proba(X))
-        assert (tmp_path / "model.suffice").stat().st_size < 300 * 300 * 8
-
-
 @pytest.mark.parametrize(
     "y",
     [
