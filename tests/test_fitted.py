@@ -100,13 +100,6 @@ def test_answers_are_those_of_the_priors_that_the_estimator_holds(model):
     np.testing.assert_array_equal(model.predict_proba(ROWS), answers)
 
 
-def test_a_fit_copies_the_priors_it_is_told():
-    told = PRIORS.copy()
-    model = GaussianDiscriminant(priors=told).fit(ROWS, LABELS)
-    told[0] = 0.9
-    np.testing.assert_array_equal(model._learned.priors, PRIORS)
-
-
 # --- what is derived -------------------------------------------------------------------------------------------------
 
 

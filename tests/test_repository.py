@@ -242,13 +242,5 @@ def test_workflows_try_every_python_and_system() -> None:
     assert {name.partition("-")[0] for name in systems[1].split(", ")} == {"ubuntu", "macos", "windows"}
 
 
-def test_hooks_run_what_make_check_runs() -> None:
-    hooks = read(".pre-commit-config.yaml")
-    check = read("Makefile").partition("\ncheck:")[2].partition("\n\n")[0]
-    for tool in ("ruff check", "ruff format", "mypy"):
-        assert f"-m {tool}" in hooks
-        assert f"-m {tool}" in check
-
-
 def test_the_readme_is_short() -> None:
     assert len(read("README.md").splitlines()) <= 150

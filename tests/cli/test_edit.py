@@ -178,19 +178,6 @@ def test_priors_and_reject(cli, model, penguins) -> None:
     assert "Class priors estimated from penguins.csv: Adelie 0.4" in done.err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--priors", "even"], "neither uniform, adapt nor LABEL=NUMBER"),
-        (["--priors", "Adelie=much"], "neither uniform, adapt nor LABEL=NUMBER"),
-        (["--priors", "Adelie=1"], "priors names 'Adelie'"),
-        (["--reject", "1.5"], "reject"),
-    ],
-)
-def test_decisions_that_cannot_be(refused, model, words, message) -> None:
-    refused("predict", model, penguins_path(), *words, saying=message, status=2)
-
-
 def test_groups_are_no_column_and_leave_together(cli, write, tmp_path) -> None:
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(16), 4)

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import warnings
-import zipfile
 
 import pyarrow as pa
 import pytest
@@ -22,6 +21,8 @@ from suffice import NaiveBayes, load
 from suffice.cli.files import read_file
 from suffice.engines import Reading, Remark, as_written, open_source
 from suffice.errors import SourceError
+
+from .test_kinds_of_files import of_model
 
 TRIES = int(os.environ.get("SUFFICE_TABLES", "0"))
 LOOSE = settings(
@@ -156,13 +157,6 @@ def test_every_block_size_gives_the_same_cells(tmp_path, monkeypatch) -> None:
 # --- fits ------------------------------------------------------------------------------------------------------------
 
 
-def statistics(path):
-    """What a model file holds of the rows, and how their file was written."""
-    with zipfile.ZipFile(path) as archive:
-        document = json.loads(archive.read("model.json"))
-        return {key: document[key] for key in ("classes", "schema", "sha256", "dialect", "rows")}
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 @pytest.mark.parametrize("model", ["nb", "full"])
 def test_one_model_by_every_way(cli, write, tmp_path, monkeypatch, encoding, model) -> None:
@@ -188,11 +182,11 @@ def test_one_model_by_every_way(cli, write, tmp_path, monkeypatch, encoding, mod
     for name, words in ways.items():
         done = cli("fit", *words, *told, "-o", tmp_path / f"{name}.suffice").ok()
         assert "commas in 'größe', 'preis' were read as decimal points" in done.err
-        found[name] = statistics(tmp_path / f"{name}.suffice")
+        found[name] = of_model(tmp_path / f"{name}.suffice")
     monkeypatch.setattr("suffice.cli.models.LARGE", 100)
     for name, source in (("large", path), ("large zipped", tmp_path / "u.csv.gz")):
         cli("fit", source, *told, "-o", tmp_path / "l.suffice").ok()
-        found[name] = statistics(tmp_path / "l.suffice")
+        found[name] = of_model(tmp_path / "l.suffice")
     for name, own in found.items():
         assert own == found["plain"], name
     assert found["plain"]["classes"] == ["NA", "non", "né"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +13,6 @@ import pytest
 from suffice import NaiveBayes, load
 from suffice.cli.files import read_table
 from suffice.datasets import penguins_path
-
-HOLES = {"bill_length_mm": 2, "bill_depth_mm": 2, "flipper_length_mm": 2, "body_mass_g": 2, "sex": 11}
 
 
 def parse(text: str) -> list[dict[str, str]]:
@@ -58,15 +55,6 @@ def test_a_column_of_draws_is_never_shadowed(cli, write, tmp_path) -> None:
     done = cli("impute", tmp_path / "m", data, "--draws", 2)
     assert done.out.splitlines()[0] == "imputed_draw,y,draw,x"
     assert "'imputed_draw'" in done.err
-
-
-def test_impute_as_json(cli, model, tmp_path) -> None:
-    document = json.loads(cli("impute", model, penguins_path(), "--json").out)
-    assert document["rows"] == len(document["table"]) == 344
-    assert document["filled"] == HOLES
-    document = json.loads(cli("impute", model, penguins_path(), "--json", "-o", tmp_path / "t.csv").out)
-    assert document["output"] == str(tmp_path / "t.csv")
-    assert "table" not in document
 
 
 def test_samples_are_those_of_the_library(cli, model, tmp_path) -> None:

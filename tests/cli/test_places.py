@@ -62,12 +62,9 @@ def test_the_same_is_not_merged_twice_unless_told(cli, refused, model, tmp_path)
     [
         (["predict", "MODEL", TABLE], "o.suffice", "model"),
         (["outliers", "MODEL", TABLE], "o.html", "web page"),
-        (["sample", "MODEL", "-n", "3"], "o.suffice", "model"),
         (["fit", TABLE, "--target", "species"], "o.csv", "table"),
-        (["fit", TABLE, "--target", "species"], "o.html", "web page"),
         (["merge", "MODEL", "MODEL", "--again"], "o.parquet", "table"),
         (["report", "MODEL"], "o.csv", "table"),
-        (["report", "MODEL"], "o.suffice", "model"),
         (["export", "MODEL", "--to", "sql"], "o.onnx", "ONNX file"),
         (["export", "MODEL", "--to", "onnx"], "o.sql", "query"),
         (["export", "MODEL", "--to", "sql"], "o.suffice", "model"),

@@ -6,7 +6,6 @@ import json
 import warnings
 from shlex import quote
 
-import openpyxl
 import pandas as pd
 import pytest
 
@@ -16,6 +15,8 @@ from suffice.datasets import penguins_path
 from suffice.engines import Reading, Remark, open_source
 from suffice.errors import SourceError, pip_install
 from suffice.notes import Kind
+
+from .test_kinds_of_files import workbook
 
 TABLE = "name,size,kind\nana,1.5,a\nben,2.5,b\ncid,3.5,a\n"
 
@@ -76,17 +77,6 @@ def test_rows_are_no_lines_below_a_table(write, text, rows) -> None:
 def test_a_line_cut_off_is_still_refused(write) -> None:
     with pytest.raises(SourceError, match="line 5: 1 cell where"):
         read(write("t.csv", TABLE + "da"))
-
-
-def workbook(path, sheets):
-    book = openpyxl.Workbook()
-    book.remove(book.active)
-    for name, content in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in content:
-            sheet.append(row)
-    book.save(path)
-    return path
 
 
 COVER = [["Birds of the harbour"], ["made by", "Ana"], [], ["all rights reserved"]]

@@ -35,12 +35,6 @@ def test_matrix_and_determinant(both):
     assert thin.g == 2
 
 
-def test_distances(both, rng):
-    thin, full = both
-    rows, means = rng.normal(size=(30, D)) * thin.scale[0], rng.normal(size=(2, D)) * thin.scale[0]
-    assert_allclose(thin.distances(rows, means), full.distances(rows, means), rtol=1e-9)
-
-
 @pytest.mark.parametrize("columns", [[0], [3, 1, 7], list(range(D)), [11, 0, 5, 6, 2, 9]])
 def test_marginals(both, rng, columns):
     thin, full = both
@@ -50,15 +44,6 @@ def test_marginals(both, rng, columns):
     assert_allclose(found.log_det, full.marginal(columns).log_det, rtol=1e-10, atol=1e-10)
     expected = full.marginal(columns).distances(rows[cut[0]], means[cut[1]])
     assert_allclose(found.distances(rows[cut[0]], means[cut[1]]), expected, rtol=1e-8)
-
-
-def test_one_covariance_for_many_means(rng):
-    rows = rng.normal(size=(R, D))
-    thin = LowRank.factor([rows], np.ones((1, D)), np.array([0.1]))
-    full = Full.factor((0.9 * rows.T @ rows + 0.1 * np.eye(D))[None])
-    means, points = rng.normal(size=(5, D)), rng.normal(size=(20, D))
-    assert_allclose(thin.distances(points, means), full.distances(points, means), rtol=1e-10)
-    assert_allclose(thin.solve(points), full.solve(points), rtol=1e-9, atol=1e-11)
 
 
 def test_full_shrinkage_leaves_a_diagonal(rng):

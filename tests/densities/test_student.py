@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from suffice.densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical, StudentT
+from suffice.densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical
 from suffice.densities.student import log_t_constant
 
 D, K = 5, 3
@@ -90,19 +90,6 @@ def test_constant(df: float, d: int) -> None:
     """For even d, Γ((ν + d) / 2) / (Γ(ν / 2) (ν / 2)^(d / 2)) is the product of 1 + 2 j / ν over j < d / 2."""
     product = math.fsum(np.log1p(2.0 * np.arange(d // 2) / df))
     assert log_t_constant(np.array([df]), d)[0] == pytest.approx(product, rel=1e-13, abs=4e-15 * d)
-
-
-def test_columns_by_themselves_have_the_gaussian_limit() -> None:
-    scale = np.full((K, D), 0.7)
-    finite = StudentT(LOCATION, scale, EVERY, np.full((K, D), 1e12)).log_density(ROWS)
-    mixed = np.full((K, D), np.inf)
-    mixed[:, 1] = 6.0
-    gaussian = stats.norm(LOCATION[:, None], 0.7).logpdf(ROWS)
-    np.testing.assert_allclose(finite, gaussian.sum(axis=2).T, rtol=1e-8)
-    gaussian[:, :, 1] = stats.t(6.0, LOCATION[:, 1, None], 0.7).logpdf(ROWS[:, 1])
-    np.testing.assert_allclose(
-        StudentT(LOCATION, scale, EVERY, mixed).log_density(ROWS), gaussian.sum(axis=2).T, rtol=1e-12
-    )
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -81,8 +81,3 @@ def test_few_values_and_values_of_single_rows_are_no_candidates(rng):
 def test_of_very_many_columns_some_judge(rng):
     columns, who = table(rng, 40, d=3 * MOST_OTHERS)
     assert name_subjects([*columns, Cells(who, False)], [len(columns)]) == [len(columns)]
-
-
-def test_levels_go_by_their_text():
-    cells = Cells.of_levels(np.array([0, 1, 2, -1]), ("b", "c", "a"))
-    assert_allclose(cells.values, [1.0, 2.0, 0.0, np.nan])
