@@ -77,12 +77,6 @@ def test_one_column_is_intervals(blobs):
     np.testing.assert_allclose(lengths, 2 * stats.norm.ppf(0.84) * sd, rtol=0.02)  # a cell of the grid, about 0.4 %
 
 
-def test_refuses_categories(mixed):
-    X, y = mixed
-    with pytest.raises(SettingError, match="numbers, not categories: \\['where'\\]"):
-        ClassEllipsesDisplay.from_estimator(NaiveBayes().fit(X, y), columns=["where", "length"])
-
-
 def test_mixture_components(rng):
     X = np.concatenate([rng.normal(size=(40, 3)) + shift for shift in (0, 8, 16, 24)])
     y = np.repeat(["a", "a", "b", "b"], 40)
