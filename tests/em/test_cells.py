@@ -13,7 +13,6 @@ from suffice import GaussianDiscriminant
 from suffice.densities import Full
 from suffice.densities.covariance import USABLE
 from suffice.em import cell_passes as sweep, cells as em
-from suffice.em.accelerated_em import watch
 from suffice.em.step import nearest_spd
 from suffice.errors import DataError, SingularCovarianceError
 from suffice.estimate import Settings, Shrinkage
@@ -86,26 +85,6 @@ def test_monotone_pattern_has_a_closed_form(rng, shared, fraction, flipped):
     means, covariances, _ = fit(X[:, order], codes, shared)
     assert_allclose(means, np.column_stack([mean_x, mean_y])[:, order], rtol=0, atol=CLOSE)
     assert_allclose(covariances, np.array(expected)[:, order][:, :, order], rtol=0, atol=CLOSE)
-
-
-def test_monotone_pattern_of_three_columns(rng):
-    """The same, one regression after the other: x1; x2 on x1; x3 on both."""
-    X = rng.normal(size=(200, 3)) @ (rng.normal(size=(3, 3)) + np.eye(3)) + 5
-    seen = rng.integers(1, 4, 200)
-    X[seen < 3, 2] = np.nan
-    X[seen < 2, 1] = np.nan
-    mean, covariance = np.array([X[:, 0].mean()]), np.array([[X[:, 0].var()]])
-    for j in (1, 2):
-        own = ~np.isnan(X[:, j])
-        design = np.column_stack([np.ones(own.sum()), X[own, :j]])
-        beta, *_ = np.linalg.lstsq(design, X[own, j], rcond=None)
-        rest = ((X[own, j] - design @ beta) ** 2).mean()
-        across = covariance @ beta[1:]
-        mean = np.append(mean, beta[0] + beta[1:] @ mean)
-        covariance = np.block([[covariance, across[:, None]], [across[None], rest + beta[1:] @ across]])
-    means, covariances, _ = fit(X, np.zeros(200, dtype=int))
-    assert_allclose(means[0], mean, atol=CLOSE)
-    assert_allclose(covariances[0], covariance, atol=CLOSE)
 
 
 @pytest.mark.parametrize("seed", [4, 9, 10, 13, 21])
@@ -242,17 +221,6 @@ def test_too_many_columns_at_once_are_refused(rng, monkeypatch):
         em.complete(PatternStats.summarize(X, np.zeros(20, dtype=int), 1))
     complete = PatternStats.summarize(X[1:], np.zeros(19, dtype=int), 1, None, PooledScatter)
     assert em.complete(complete) is complete.complete
-
-
-def test_who_watches_sees_every_step(table):
-    X, codes = table
-    stats, told, seen = PatternStats.summarize(X, codes, int(codes.max()) + 1), [], []
-    em.complete(stats, progress=lambda *step: told.append(step))
-    with watch(lambda *step: seen.append(step)):
-        em.complete(stats)
-    em.complete(stats)
-    assert seen == told
-    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
 
 
 def test_a_class_without_a_maximum_has_a_weak_prior_wherever_em_came_from(rng):

@@ -9,9 +9,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.stats import multivariate_normal
 from statistic_laws import check_statistics
 
-from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
+from suffice.densities import STRUCTURES
 from suffice.densities.mixture import sum_within
-from suffice.em.cell_passes import fill_shared_out
 from suffice.em.mixture import Job, Rows, climb
 from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
@@ -109,34 +108,7 @@ def test_a_fixed_prior_stays_fixed(rng):
     assert weight[1] == pytest.approx(20.0)
 
 
-# --- missing cells ----------------------------------------------------------------------------------------------------
-
-
-def test_expected_statistics_are_conditional_moments(rng):
-    """One row, one component: the expected statistics are the conditional mean and covariance, worked by hand."""
-    sigma, mean = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([1.0, -1.0])
-    row = np.array([[3.0, np.nan]])
-    stats = fill_shared_out(
-        row,
-        np.array([[2.0]]),
-        Gaussian(mean[None], Full.factor(sigma[None]), (0, 1)),
-        GaussianFamily(structure=Full).form,
-    )
-    np.testing.assert_allclose(stats.mean, [[3.0, -1.0 + 0.3 * 2.0]])
-    np.testing.assert_allclose(stats.scatter.values, [[[0.0, 0.0], [0.0, 2.0 * (1.0 - 0.18)]]], atol=1e-12)
-
-
 # --- densities --------------------------------------------------------------------------------------------------------
-
-
-def test_the_mixture_is_the_weighted_sum_and_integrates_to_one(rng):
-    gaussian = Gaussian(np.array([[-2.0], [1.0], [4.0]]), Full.factor(np.array([[[1.0]], [[0.25]], [[2.0]]])), (0,))
-    mixture = Mixture(gaussian, np.array([0, 0, 1]), np.log([0.3, 0.7, 1.0]))
-    grid = np.linspace(-15, 20, 20_001)[:, None]
-    density = np.exp(mixture.log_density(grid))
-    parts = np.exp(gaussian.log_density(grid))
-    np.testing.assert_allclose(density[:, 0], parts[:, :2] @ [0.3, 0.7], rtol=1e-12)
-    np.testing.assert_allclose(np.trapezoid(density, grid[:, 0], axis=0), 1.0, rtol=1e-6)
 
 
 @given(hnp.arrays(np.float64, (4, 5), elements=st.floats(-800, 800)))

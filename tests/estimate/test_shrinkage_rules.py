@@ -96,15 +96,6 @@ def test_rda_formula(target: str, unbiased: bool) -> None:
         np.testing.assert_allclose(model.covariances_[c], (1 - amount) * mixed + amount * goal, rtol=1e-10)
 
 
-def test_rda_of_a_wide_table_makes_the_same_covariance() -> None:
-    share, amount = 0.4, 0.3
-    model = GaussianDiscriminant(shrinkage=RDA(share, amount)).fit(WIDE, WIDE_Y)
-    sums = scatters(WIDE, WIDE_Y)
-    mixed = ((1 - share) * sums[1] + share * sum(sums)) / ((1 - share) * 20 + share * 60)
-    expected = (1 - amount) * mixed + amount * np.diag(np.diag(mixed))
-    np.testing.assert_allclose(model.covariances_[1], expected, rtol=1e-10, atol=1e-13)
-
-
 def test_ledoit_wolf_needs_complete_rows_and_says_what_does_not() -> None:
     holes = X.copy()
     holes[0, 0] = np.nan

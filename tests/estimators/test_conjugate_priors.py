@@ -107,16 +107,6 @@ def test_linear_attributes_under_a_prior(blobs: Any) -> None:
         _ = model("flat").fit(X, y).transform
 
 
-@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
-def test_discriminant_coordinates_with_missing_cells(holed: Any, covariance: str) -> None:
-    X, y = holed
-    found = model("flat", shared=True, covariance=covariance).fit(X, y)
-    apart = found.means_[0] - found.means_[1]
-    steps = found.transform(found.means_)
-    expected = (apart**2 / np.diag(found.covariances_)).sum()
-    assert ((steps[0] - steps[1]) ** 2).sum() == pytest.approx(expected, rel=1e-10)
-
-
 def test_leave_one_out_under_any_smoothing() -> None:
     table = pd.DataFrame({"c": list("uvuuvvuv"), "t": [True, False, True, True, False, True, False, False]})
     labels = np.array([0, 0, 0, 1, 1, 1, 1, 0])

@@ -200,16 +200,6 @@ def test_large_answers_come_in_parts(library, dispatch, table, monkeypatch):
     assert_array_equal(door.fetch(model.predict(library.array(X))), expected)
 
 
-def test_factors_are_sent_once(library, dispatch, table, monkeypatch):
-    X, y, _ = table
-    rows = library.array(X)
-    model = GaussianDiscriminant().fit(rows, y)
-    model.predict(rows)
-    monkeypatch.setattr("suffice.densities.gaussian._scorer_on_device", None)
-    model.predict_proba(rows)
-    assert len(model.model_.density.blocks[0].sent) == 1
-
-
 # --- without dispatch, as scikit-learn starts ---
 
 

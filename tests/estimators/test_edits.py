@@ -245,19 +245,9 @@ def test_a_row_is_refused_where_no_scatter_is_left(rng, form):
     own = X[y == "a"]
     mean, scatter, n = own.mean(axis=0), (own - own.mean(axis=0)).T @ (own - own.mean(axis=0)), 25
     estimator = NUMBERS[form]
-    if form == "full":
-        u = rng.normal(size=3)
-        reach = np.sqrt((n - 1) / n / (u @ np.linalg.solve(scatter, u)))
-    else:
-        if form == "shared":
-            scatter = scatter + np.cov(X[y == "b"].T) * 24
-            n = 25
-        u = np.eye(3)[1] if form == "diagonal" else rng.normal(size=3)
-        limit = 1 / scatter[1, 1] if form == "diagonal" else u @ np.linalg.solve(scatter, u)
-        reach = np.sqrt((n - 1) / n / limit)
-    if form == "shared":  # class parts are kept, and are stricter than their sum
-        scatter = (own - mean).T @ (own - mean)
-        reach = np.sqrt((n - 1) / n / (u @ np.linalg.solve(scatter, u)))
+    u = np.eye(3)[1] if form == "diagonal" else rng.normal(size=3)
+    limit = 1 / scatter[1, 1] if form == "diagonal" else u @ np.linalg.solve(scatter, u)
+    reach = np.sqrt((n - 1) / n / limit)  # where shared, too: class parts are kept, and are stricter than their sum
     inside, outside = (mean + factor * reach * u for factor in (1 - 1e-6, 1 + 1e-6))
     estimator = clone(estimator).set_params(keep_rows=0)  # else rows are looked up
     clone(estimator).fit(X, y).forget([inside], ["a"])

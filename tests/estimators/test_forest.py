@@ -206,15 +206,6 @@ def test_drawn_and_filled_numbers_are_those_of_the_table(model, table):
     assert abs((drawn["share"] == 0.0).mean() - seen) < 5 * error
 
 
-def test_draws_keep_what_columns_say_of_each_other(table):
-    """Wetness goes with colour; draws column by column would be wet alike in all colours."""
-    X, y = make_table(600, holes=0.0)
-    drawn, _ = GenerativeForest().fit(X, y).sample(4000, random_state=1)
-    for found in (X, drawn):
-        wet = (found["wet"] == "yes").groupby(found["colour"]).mean()
-        assert wet[["green", "grey"]].min() - wet[["red", "blue"]].max() > 0.3
-
-
 @pytest.mark.parametrize("alpha", [0.1, 0.3])
 def test_sets_of_classes_hold_the_true_one_as_often_as_promised(alpha):
     """Coverage of one threshold varies as a Beta of the rows ranked; then fresh rows are counted. One in 10,000."""
@@ -243,17 +234,6 @@ def test_outlier_pvalues_of_learned_rows_that_are_not_kept_are_uniform():
     model = GenerativeClassifier(keep_rows=300).fit(X, y)
     assert any("a forest of" in str(note) for note in model.notes_)
     assert kstest(model.outlier_pvalues(X, y), "uniform").statistic < np.sqrt(-0.5 * np.log(0.5e-4) * 2 / 300)
-
-
-def test_left_out_rows_are_judged_as_fresh_ones_are():
-    """The mean log-loss of rows kept, by trees that have not seen them, and of fresh rows: four standard errors."""
-    X, y = make_table(400)
-    new, labels = make_table(3000, seed=7)
-    model = GenerativeForest().fit(X, y)
-    kept = model._fitted.reservoir.codes
-    mine = -model._fitted.left_out_rows[np.arange(len(kept)), kept]
-    fresh = -model.predict_log_proba(new)[np.arange(3000), np.searchsorted(CLASSES, labels)]
-    assert abs(mine.mean() - fresh.mean()) < 4 * np.hypot(mine.std() / np.sqrt(400), fresh.std() / np.sqrt(3000))
 
 
 def test_what_cannot_be_is_refused(table):

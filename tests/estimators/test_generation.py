@@ -239,16 +239,6 @@ def test_recorded_numbers_within_a_range(rng) -> None:
         model.sample(3, given={"n": (1.2, 1.8)})
 
 
-def test_the_seed_decides(blobs) -> None:
-    X, y = blobs
-    model = MixtureDiscriminant(2, random_state=0).fit(X, y)
-    a, b, c = (model.sample(20, random_state=seed)[0] for seed in (1, 1, 2))
-    np.testing.assert_array_equal(a, b)
-    assert (a != c).any()
-    state = np.random.RandomState(1)
-    np.testing.assert_array_equal(model.sample(20, random_state=state)[0], a)
-
-
 def test_counts_and_sparse_matrices() -> None:
     words = sparse.csr_array(np.random.RandomState(0).poisson(1.0, size=(40, 6)))
     y = np.repeat(["law", "sport"], 20)

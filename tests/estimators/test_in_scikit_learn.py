@@ -43,15 +43,6 @@ def test_class_weights_multiply_the_odds(blobs, name, tmp_path):
     np.testing.assert_allclose(even, plain.set_params(class_weight=None, priors="uniform").predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["full", "naive"])
-def test_class_weights_are_weights_of_rows_where_nothing_is_smoothed(blobs, name):
-    """Where a class is estimated from its own rows alone, as scikit-learn's class_weight does it: by sample_weight."""
-    X, y = blobs
-    rows = clone(MODELS[name]).fit(X, y, [WEIGHTS.get(label, 1.0) for label in y])
-    model = clone(MODELS[name]).set_params(class_weight=WEIGHTS).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X), rows.predict_proba(X), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("how", "said"),
     [

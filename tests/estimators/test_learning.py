@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.errors import DataError, MergeError, SchemaError
+from suffice.errors import DataError, MergeError
 
 GAUSSIANS = [
     {"covariance": covariance, "shared": shared, "divisor": divisor}
@@ -164,14 +164,6 @@ def test_columns_of_a_later_batch_in_another_order(blobs):
     model = GaussianDiscriminant().partial_fit(table[:40], y[:40]).partial_fit(table[40:][list("cadb")], y[40:])
     assert_same_answers(model, GaussianDiscriminant().fit(table, y), table[list("dcba")])
     assert model.feature_names_in_.tolist() == list("abcd")
-
-
-def test_a_column_first_seen_empty_takes_the_kind_of_its_first_values():
-    model = NaiveBayes({0: "categorical"}).partial_fit([[None, 1.0], [None, 2.0]], ["a", "b"])
-    model.partial_fit([["x", 1.5], ["z", 2.5]], ["a", "b"])
-    assert model.statistics_.blocks[0].levels == (("x", "z"),)
-    with pytest.raises(SchemaError, match="Column 0 was string when the model was fitted and is numeric now"):
-        model.partial_fit([[3.0, 1.0]], ["a"])
 
 
 # --- failures change nothing ---

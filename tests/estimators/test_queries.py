@@ -73,23 +73,6 @@ def test_every_score_exists_where_no_class_is_possible():
 # --- priors and costs ---
 
 
-@GRID
-@pytest.mark.parametrize("priors", [[0.7, 0.2, 0.1], [0.98, 0.01, 0.01]])
-def test_class_priors_shift_log_posteriors_and_nothing_else(blobs, covariance, shared, priors):
-    X, y = blobs
-    plain = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
-    given = GaussianDiscriminant(covariance, shared=shared, priors=priors).fit(X, y)
-    assert_array_equal(given.covariances_, plain.covariances_)
-    assert_allclose(given.predict_joint_log_proba(X), log_joint(X, y, covariance, shared, priors), rtol=1e-9, atol=1e-9)
-    expected = given.predict_log_proba(X)
-    assert_allclose(plain.predict_log_proba(X, priors=priors), expected, rtol=1e-12, atol=1e-12)
-    by_label = dict(zip(["cedar", "ash", "birch"], [priors[2], *priors[:2]], strict=True))
-    assert_allclose(plain.predict_log_proba(X, priors=by_label), expected, rtol=1e-12, atol=1e-12)
-    assert_array_equal(plain.predict(X, priors=priors), given.predict(X))
-    assert_allclose(plain.predict_proba(X, priors=priors), given.predict_proba(X))
-    assert_allclose(GaussianDiscriminant(covariance, shared=shared, priors=by_label).fit(X, y).priors_, priors)
-
-
 BAD_PRIORS = [
     [0.5, 0.5],
     [0.5, 0.5, 0.5],

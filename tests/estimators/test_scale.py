@@ -156,18 +156,3 @@ def test_counts_of_pairs_go_when_classes_come(rng, monkeypatch):
     assert list(model._fitted.frozen_statistics.part(PairCounts).counts) == [3, 5]
     assert model.predict_proba(X[:5]).shape == (5, 4)
     assert any("one-dependence in 8 bins is left out" in str(note) for note in model.notes_)
-
-
-def test_many_scores_are_compared_on_fewer_rows(rng, monkeypatch):
-    """The choice is made on a part of the rows; what was chosen is then judged on all of them."""
-    assert [budget.step_of_rows(*own) for own in ((2000, 2, 10**9), (200, 9, 10**9), (2000, 2, 5))] == [6, 1, 1]
-    X, y = rng.normal(size=(600, 4)), np.arange(600) % 3
-    X[:, 0] += y
-    whole = GenerativeClassifier().fit(X, y)._fitted.pool
-    monkeypatch.setattr(budget, "MOST_SCORES", 600 * 3 * 4 // 2)
-    half = GenerativeClassifier().fit(X, y)._fitted.pool
-    a, b = (next(own for own in found.members if own.name == "hats") for found in (whole, half))
-    assert a.left_out_scores.shape == b.left_out_scores.shape
-    if a.setting == b.setting:
-        np.testing.assert_array_equal(a.left_out_scores, b.left_out_scores)
-    assert abs(a.loss - b.loss) < 0.01

@@ -195,17 +195,6 @@ def test_a_class_of_one_row_is_not_judged() -> None:
         assert np.isfinite(p).all()
 
 
-def test_more_columns_than_rows_and_constant_ones() -> None:
-    rng = np.random.default_rng(2)
-    label = np.repeat([0, 1], 15)
-    X = np.column_stack([rng.standard_normal((30, 50)) + 1.5 * label[:, None], np.ones(30)])
-    label[3] = 1
-    for make in (lambda: GaussianDiscriminant(shared=True), GenerativeClassifier):
-        p = make().fit(X, label).suspect_labels(X, label)
-        assert np.isfinite(p).all()
-        assert p.argmax() == 3
-
-
 @FEW
 def test_noise_instead_of_signal_makes_few_suspects(make) -> None:
     """Labels that no column tells of are doubtful, each of them, and none is a suspect beyond another."""

@@ -156,15 +156,6 @@ def test_under_a_prior_distances_follow_the_law_of_its_student_t(prior, rng):
         assert p == pytest.approx(f.sf(q / len(seen), len(seen), density.df[0]), rel=1e-8)
 
 
-def test_a_flat_prior_gives_hotellings_law(rng):
-    X, y, draw = gaussian_table(rng, 12, 3, 1, "full", 0.0)
-    new = draw(np.zeros(6, dtype=int))
-    flat = GaussianDiscriminant(prior=NormalInverseWishart(strength="jeffreys")).fit(X, y)
-    np.testing.assert_allclose(
-        flat.outlier_pvalues(new), GaussianDiscriminant().fit(X, y).outlier_pvalues(new), rtol=1e-8
-    )
-
-
 def test_sums_over_independent_columns_have_the_share_of_simulated_tables(rng):
     n, d = 10, 3
     train, rows = rng.normal(size=(20_000, n, d)), rng.normal(size=(20_000, d))

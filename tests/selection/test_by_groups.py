@@ -79,12 +79,3 @@ def test_what_is_chosen_suits_new_subjects(name):
         assert alone._fitted.choices == told[0]._fitted.choices  # groups of one row each
     by_rows, by_groups = np.mean(losses, axis=0)
     assert by_groups < by_rows - 0.01
-
-
-def test_parts_order_and_files_choose_the_same(rng, tmp_path):
-    X, y, group = subjects(rng, 30, 4)
-    whole, order = MODELS["rda"]().fit(X, y, groups=group), rng.permutation(len(y))
-    parts = MODELS["rda"]()
-    for index in np.array_split(order, 3):
-        parts.partial_fit(X[index], y[index], classes=[0, 1], groups=group[index])
-    assert parts.shrinkage_ == whole.shrinkage_

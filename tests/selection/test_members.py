@@ -81,18 +81,6 @@ def test_gaussians_of_some_columns_left_out(table, strength):
         assert np.abs(found - balanced).max() < 0.3 * np.abs(exact - balanced).max()
 
 
-def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
-    """With as many columns as rows of a class and no signal, plain leave-one-out looks sure of the right class."""
-    X, y, ones = rng.normal(size=(60, 120)), np.repeat([0, 1], 30), np.ones(60)
-    member = WishartClasses(GaussianStats.summarize(X, y, 2, ones, FullScatter).dense())
-    odds = []
-    for balanced in (False, True):
-        ((_, _, F),) = member.path(LeftOut(X, y, ones, ones), (1.0,), (1e-3,), balanced=balanced)
-        odds.append((F[np.arange(60), y] - F[np.arange(60), 1 - y]).mean())
-    assert odds[0] > 3.0  # nats for the right class, of noise
-    assert abs(odds[1]) < 2.0
-
-
 def test_one_dependence_of_many_levels(rng):
     """Where a row's own pairs are few beside all: counted and looked up one by one, as by whole tables."""
     starts = (0, 300, 310, 700)

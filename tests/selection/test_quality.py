@@ -153,13 +153,6 @@ def test_a_sample_of_the_rows_stands_for_all(rng) -> None:
     assert abs(some.accuracy - every.accuracy) < 4 * some.accuracy_error
 
 
-def test_a_forest_of_many_rows_is_judged_by_some(rng) -> None:
-    X, y = telling(rng, 3000)
-    found = GenerativeForest().fit(X, y).quality()
-    assert found.rows < found.of_rows == 3000
-    assert found.answers_better
-
-
 def test_what_cannot_be_judged_says_why(rng) -> None:
     X, y = telling(rng)
     for model, why in (

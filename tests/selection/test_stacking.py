@@ -67,7 +67,7 @@ def test_temperature_is_the_best_multiplier(rng, scale):
 
 
 def test_many_classes_have_no_biases(rng, monkeypatch):
-    """Beyond a number of classes the pool has member weights alone: its optimum, and its leave-one-out by refits."""
+    """Beyond a number of classes the pool has member weights alone: its optimum."""
     monkeypatch.setattr(stacking, "MOST_BIASES", 4)
     scores, judge = problem(rng, n=70, k=5, m=3)
     judge = HoldoutScorer(judge.codes, judge.offset, np.ones(70), np.ones(70))
@@ -80,14 +80,6 @@ def test_many_classes_have_no_biases(rng, monkeypatch):
 
     best = minimize(objective, np.full(3, 0.3), bounds=[(0, None)] * 3, tol=1e-12)
     assert_allclose(stack.weight, best.x, atol=2e-4)
-    moved, error = 0.0, 0.0
-    for i in range(70):
-        kept = np.arange(70) != i
-        rest = HoldoutScorer(judge.codes[kept], judge.offset[kept], judge.weight[kept], judge.single[kept])
-        refit = Stack.fit(scores[:, kept], rest, *how).scores(scores[:, [i]], judge.offset[[i]])[0]
-        error = max(error, np.abs(centred(refit) - centred(stack.left_out[i])).max())
-        moved = max(moved, np.abs(centred(refit) - centred(stack.scores(scores[:, [i]], judge.offset[[i]])[0])).max())
-    assert error < 0.1 * moved
 
 
 def test_of_several_penalties_the_most_evident_is_taken(rng):

@@ -174,21 +174,6 @@ def test_a_column_named_as_text_may_be_empty(tmp_path):
     assert "The telling words" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_beside_other_columns_texts_are_not_worse(case):
-    """On rows that neither has seen, by the sum of what both lose: a column that says nothing costs next to nothing."""
-    X, y = messages(np.random.default_rng(5), 600)
-    noise = X[["text"]].assign(noise=np.random.default_rng(6).normal(size=len(y)))
-    place = (y[300:] == "spam").astype(int)
-
-    def loss(columns):
-        model = GenerativeClassifier().fit(columns[:300], y[:300])
-        return -model.predict_log_proba(columns[300:])[np.arange(300), place].mean()
-
-    alone = loss(X[["text"]])
-    assert loss(noise) < 1.1 * alone + 0.005
-    assert loss(X) < 1.1 * alone + 0.005
-
-
 def test_what_is_refused_is_refused_by_name(case):
     X, _, model = case
     for refused, error in (
