@@ -136,7 +136,7 @@ def test_repairs_and_members_are_listed(blobs):
 
 
 def test_what_cannot_be_judged_says_why(blobs):
-    X, y = blobs
+    X, y = blobs[0][:, :1], blobs[1]
     mixture = MixtureDiscriminant(2, random_state=0).fit(X, y)
     assert collect_facts(mixture)["quality"]["judged_by"] == "cross-validation"
     assert "The components" in render_page(mixture)
@@ -160,7 +160,7 @@ def test_what_a_forest_cannot_is_said():
 
 
 def test_the_title_is_what_the_model_was_told(monkeypatch, blobs):
-    X, y = blobs
+    X, y = blobs[0][:, :1], blobs[1]
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1234567890")
     model = GaussianDiscriminant(shared=True).fit(X, y)
     assert "<h1>GaussianDiscriminant</h1>" in render_page(model)
