@@ -403,7 +403,9 @@ ROWS = np.random.default_rng(0).uniform(-1.0, 1.0, size=(8, 2))
 @pytest.mark.parametrize("name", ALL)
 def test_wild_numbers(name, path):
     for wild in WILD:
-        for X in (np.where(ROWS > 0.7, wild, ROWS), ROWS * wild)[: 1 if name == "automatic" else 2]:
+        for X in (np.where(ROWS > 0.7, wild, ROWS), ROWS * wild)[
+            : 2 if name in ("full", "diagonal", "naive bayes") else 1
+        ]:
             judge(Case(X, None, list("abab" * 2), f"{wild}"), name, path)
 
 
