@@ -42,7 +42,7 @@ def boosted(X, y, w, rounds, inside=None, along=(), **settings):
 @pytest.mark.parametrize("k", [2, 3, 6])
 @pytest.mark.parametrize("cells", [2, 20, 200])
 def test_scores_are_those_of_scikit_learn(rng, cells, k, missing, monkeypatch):
-    monkeypatch.setattr(kernels, "TABLES", 0 if k == 3 else 1 << 26)  # sums kept of one leaf, or of all
+    monkeypatch.setattr(kernels, "TABLES", 0 if k == 3 else 1 << 26)  # sums kept of no leaf, or of all
     X, y, _ = table(rng, 900, 5, k, cells, missing)
     w = rng.uniform(0.5, 3.0, 900)  # no two splits are worth the same
     peer = HistGradientBoostingClassifier(max_iter=12, early_stopping=False)
@@ -122,13 +122,16 @@ def test_no_order_of_rows_makes_other_trees(rng):
 DRAWN = {"leaves": 8, "rows": 5, "l2": 3.0, "row_share": 0.7, "column_share": 0.6, "drawn": True}
 
 
-def test_what_is_drawn_goes_by_contents(rng):
-    """No order of rows and no names of classes make other trees; a round has some of the rows and columns, not all."""
+def test_what_is_drawn_goes_by_contents(rng, monkeypatch):
+    """No order of rows, no names of classes and no way to sum make other trees; a round has some rows and columns."""
     X, y, w = table(rng, 400, 6, 3, missing=0.1)
     found = boosted(X, y, w, 9, **DRAWN)
     scores, order, other = found.grown(9).scores(X), rng.permutation(400), np.array([2, 0, 1])
     assert_array_equal(boosted(X[order], y[order], w[order], 9, **DRAWN).grown(9).scores(X), scores)
     assert_allclose(boosted(X, other[y], w, 9, **DRAWN).grown(9).scores(X)[:, other], scores, atol=1e-9)
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "TABLES", 0)  # all sums are made column by column
+        assert_array_equal(boosted(X, y, w, 9, **DRAWN).grown(9).scores(X), scores)
     covers = np.bincount(found.grown(9).trees.leaf_tree, weights=found.grown(9).cover)
     assert ((covers > 0.6 * 400) & (covers < 0.8 * 400)).all()
     (made,) = found._trees
