@@ -161,6 +161,20 @@ def test_comparison_fits_the_four_models(blobs):
     assert [axes.get_xlabel() for axes in display.axes_[2:]] == ["column 1", "column 1"]
 
 
+def test_comparison_of_fitted_models(holed):
+    X, y = holed
+    models = {"one": NaiveBayes().fit(X[:, :2], y), "other": GaussianDiscriminant().fit(X[:, :2], y)}
+    display = ModelComparisonDisplay.from_estimators(models, X, y)
+    assert list(display.posteriors) == ["one", "other"]
+    few = {**models, "fewer": NaiveBayes().fit(X[y != "ash", :2], y[y != "ash"])}
+    with pytest.raises(SettingError, match="'fewer' knows the classes"):
+        ModelComparisonDisplay.from_estimators(few, X, y)
+    with pytest.raises(SettingError, match="two different numeric columns"):
+        ModelComparisonDisplay.from_estimators(models, X, y, columns=[0])
+    with pytest.raises(SettingError, match="give a GaussianDiscriminant"):
+        ModelComparisonDisplay.from_estimator(NaiveBayes(), X, y)
+
+
 def test_worth_of_columns(blobs):
     X, y = blobs
     model = NaiveBayes().fit(X, y)
