@@ -30,9 +30,9 @@ WHOLE = r"^[+-]?\d{1,18}(\.0*)?$"
 
 def load_model(path: Path) -> GenerativeEstimator:
     """Return the estimator in a model file."""
+    check_readable(path)  # before scikit-learn is imported, which takes a second
     from ..drop_in import load
 
-    check_readable(path)
     estimator: GenerativeEstimator = load(path)
     return estimator
 
