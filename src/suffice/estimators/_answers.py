@@ -14,6 +14,7 @@ from ..questions import (
     decide,
     drift,
     explain,
+    exports,
     frames,
     importance,
     impute,
@@ -24,8 +25,6 @@ from ..questions import (
     sample,
     sets,
     suspect_labels,
-    to_onnx,
-    to_sql,
 )
 from ..questions.assessment import Assessment
 from ..questions.columns import ColumnFacts, column_facts
@@ -1418,7 +1417,7 @@ class Answers(State):
         >>> duckdb.sql(f"SELECT label, round(p_low, 6) FROM ({query})").fetchall()
         [('low', 1.0)]
         """
-        return to_sql.write_sql(self._fitted, dialect, table, keep, missing, check)
+        return exports.write_sql(self._fitted, dialect, table, keep, missing, check)
 
     def to_onnx(
         self, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", check: object = None
@@ -1469,4 +1468,4 @@ class Answers(State):
         >>> label.tolist(), probabilities[1].tolist()
         (['low', 'high'], [0.5, 0.5])
         """
-        return to_onnx.write_onnx(self._fitted, path, dtype, check)
+        return exports.write_onnx(self._fitted, path, dtype, check)

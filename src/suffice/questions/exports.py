@@ -1,15 +1,21 @@
-"""Rows that an export is tried on: drawn from the model, with cells taken out and levels never met put in.
+"""Write a fitted model as SQL or as an ONNX file, and try it before it is handed out.
 
-What an export says of them and Python does not is an error, before the export is handed out.
+It is tried on rows drawn from the model, with cells taken out and levels never met put in: what an export says of them
+and Python does not is an error.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from .._arrays import Array, np
+from .._files import whole_file
+from ..errors import ExportError, SettingError, pip_install, setting
+from ..export.lower import lower, refuse_dates
 from ..fitted import Fitted
 from ..schema import Kind, Level
 from ..table import Table, make_table, read_table
@@ -17,9 +23,62 @@ from ..table.writing import NewColumn
 from . import decide
 from .sample import draw_rows
 
+MISSING = ("exact", "null")
+DTYPES = ("float64", "float32")
 ROWS = 200
 HOLES = 0.25  # share of the cells taken out of three rows in four
 FAR = 3.0  # numbers of some rows are so much larger
+
+
+def write_sql(
+    fitted: Fitted, dialect: str, table: str | Sequence[str], keep: Sequence[str], missing: str, check: object
+) -> str:
+    """Return the query of a fitted estimator in a dialect, tried in DuckDB where that is installed."""
+    if missing not in MISSING:
+        raise SettingError.choice("missing", missing, MISSING)
+    from ..export.sql.query import check as check_query, write_query  # where sqlglot is missing, it says so
+
+    refuse_dates(fitted)
+    program = lower(fitted)
+    source = [table] if isinstance(table, str) else list(table)
+    if not 1 <= len(source) <= 3 or isinstance(keep, str):
+        raise SettingError(
+            f"{setting('table', table)}, {setting('keep', keep)}: a table is one name, or (schema, name) or (catalog, "
+            f"schema, name), and {setting('keep')} is a list of column names. Next: correct it."
+        )
+    query = write_query(program, dialect, source, list(keep), missing == "exact")
+    if check is not False and (check is not None or find_spec("duckdb") is not None):
+        trial = on_trial(fitted, check)
+        check_query(program, trial.table, trial.order, trial.expected, missing == "exact")
+    return query
+
+
+def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, check: object) -> Any:
+    """Return the `onnx.ModelProto` of a fitted estimator, checked, and write it to `path` if that is given."""
+    if dtype not in DTYPES:
+        raise SettingError.choice("dtype", dtype, DTYPES)
+    refuse_dates(fitted)
+    program = lower(fitted)
+    try:
+        from ..export.onnx.file import build, check as check_file, feeds
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("onnx", "google"):
+            raise
+        raise ImportError(f"Export to ONNX needs onnx, which is not installed. Next: {pip_install('onnx')}") from error
+    made = build(program, dtype)
+    data = made.SerializeToString(deterministic=True)
+    if check is not False and (check is not None or find_spec("onnxruntime") is not None):
+        trial = on_trial(fitted, check)
+        check_file(data, feeds(program, trial.table, trial.order, dtype), dtype, trial.expected)
+    if path is not None:
+        try:
+            with whole_file(path) as file:
+                file.write(data)
+        except OSError as error:
+            raise ExportError(
+                f"{str(path)!r} cannot be written: {error.strerror or error}. Next: choose another place or name."
+            ) from error
+    return made
 
 
 def trial_rows(fitted: Fitted) -> Any:
