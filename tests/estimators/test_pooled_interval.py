@@ -102,11 +102,11 @@ def test_what_holds_no_rows_is_refused(learned):
 
 def test_tables_of_other_kinds(rng):
     """Groups, missing cells, texts, a class of one row, and one class alone."""
-    X, y, _, _ = drawn(ring, 8, 80)
+    X, y, _, _ = drawn(ring, 8, 48)
     X[::5, 1] = np.nan
     texts = pd.DataFrame({"t": [f"{('free', 'call')[own]} prize of word{i % 17}" for i, own in enumerate(y)]})
-    told = {"groups": np.arange(80) // 4, "sample_weight": rng.uniform(0.5, 2.0, 80)}
-    for table, labels in ((texts, y), (X, np.zeros(80)), (X, np.where(np.arange(80) == 3, 2, y))):
+    told = {"groups": np.arange(48) // 4, "sample_weight": rng.uniform(0.5, 2.0, 48)}
+    for table, labels in ((texts, y), (X, np.zeros(48)), (X, np.where(np.arange(48) == 3, 2, y))):
         text = ["t"] if table is texts else []
         model = GenerativeClassifier(members="generative", text=text).fit(table, labels, **told)
         p, ends = model.predict_proba(table), model.predict_proba_interval(table)

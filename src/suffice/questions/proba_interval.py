@@ -22,6 +22,8 @@ def probability_interval(fitted: Fitted, rows: Rows, level: object) -> Array:
     """Return the lower and the upper end of the interval of each class probability (n, k, 2)."""
     checked = check_interval(fitted, level)
     told = np.exp(fitted.log_posterior(rows))[:, :, None]
+    if told.shape[1] == 1:
+        return np.concatenate([told, told], axis=2)
     pooled = fitted.pool is not None
     found = fitted.doubt.ends(fitted, rows, checked) if pooled else _by_draws(fitted, rows, checked, len(told))
     return np.concatenate([np.fmin(found[:, :, :1], told), np.fmax(found[:, :, 1:], told)], axis=2)
@@ -34,6 +36,8 @@ def check_interval(fitted: Fitted, level: object) -> float:
             f"{setting('level', level)} must lie above 0 and not above {CLOSEST}. Next: 0.9 gives intervals that hold "
             "nine of ten true probabilities."
         )
+    if len(fitted.statistics.classes) == 1:
+        return float(level)
     if fitted.pool is not None:
         _ = fitted.doubt  # made once, before parts of a table ask for it
         return float(level)
