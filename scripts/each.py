@@ -1,7 +1,7 @@
 """Try the targets of the Makefile one by one, each in a copy of the tracked files and an environment of its own.
 
-`make each` tries all, `make each CHEAP=1` those of a few minutes together, `make each TARGETS="docs dist"` these. A
-target that works only because another has installed something for it fails here. All are tried, whatever fails; the
+`make each` tries all, `make each CHEAP=1` those of a few minutes, two at a time, `make each TARGETS="docs dist"` these.
+A target that works only because another has installed something for it fails here. All are tried, whatever fails; the
 exit status is 1 if one did, and its last lines are printed.
 """
 
@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,12 +87,12 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         print(f"These targets cannot be tried. {told}. Next: take some of {', '.join(known)}.", file=sys.stderr)
         return 2
     failed = []
-    for target in asked:
-        status, seconds, printed = attempt(root, target)
-        print(f"{target:<12}{seconds / 60:6.1f} min  {'failed' if status else 'passed'}", flush=True)
-        if status:
-            failed.append(target)
-            print("\n".join(f"    {line}" for line in printed.splitlines()[-LAST:]), flush=True)
+    with ThreadPoolExecutor(2 if options.cheap else 1) as pool:  # these take one processor each
+        for target, (status, seconds, printed) in zip(asked, pool.map(partial(attempt, root), asked), strict=True):
+            print(f"{target:<12}{seconds / 60:6.1f} min  {'failed' if status else 'passed'}", flush=True)
+            if status:
+                failed.append(target)
+                print("\n".join(f"    {line}" for line in printed.splitlines()[-LAST:]), flush=True)
     print(f"{len(asked)} tried, {len(failed)} failed{': ' * bool(failed)}{', '.join(failed)}")
     return 1 if failed else 0
 
