@@ -272,14 +272,14 @@ def test_no_more_than_2000_are_kept_the_same_ones_however_they_come():
 @pytest.mark.slow
 def test_released_and_exported(tmp_path):
     frame, y = mixed(400, 0.0)
-    model = GenerativeClassifier().fit(frame, few_labels(y, 120))
+    model = GenerativeClassifier(members="generative").fit(frame, few_labels(y, 120))
     assert note_of(model) == [Kind.JOINED]
     assert model.to_sql("duckdb")  # which is tried against the model before it is handed out
     assert_allclose(model.explain(frame[:3]).sum(axis=1).shape, (3, 3))
     assert np.isfinite(model.leave_one_out(frame[:120], y[:120])).all()
     released = model.release()
     assert released.statistics_.unlabelled is None
-    alone = GenerativeClassifier().fit(frame[:120], y[:120]).release()
+    alone = GenerativeClassifier(members="generative").fit(frame[:120], y[:120]).release()
     assert_array_equal(released.predict_log_proba(frame), alone.predict_log_proba(frame))
 
 
