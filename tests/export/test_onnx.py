@@ -288,7 +288,7 @@ def test_missing_packages_are_named(small: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ExportError, match="pip install onnxruntime"):
         small.to_onnx(check=True)
-    monkeypatch.setattr("suffice.questions.to_onnx.find_spec", lambda name: None)
+    monkeypatch.setattr("suffice.questions.exports.find_spec", lambda name: None)
     small.to_onnx()
     for name in [name for name in sys.modules if name.startswith("suffice.export.onnx")]:
         monkeypatch.delitem(sys.modules, name)

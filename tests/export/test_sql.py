@@ -242,7 +242,7 @@ def test_the_check_finds_a_query_that_is_off(monkeypatch) -> None:
     """A log prior that is wrong in the ninth digit is found when the query is written."""
     import dataclasses
 
-    import suffice.questions.to_sql as module
+    import suffice.questions.exports as module
 
     model, _ = case("naive: prior")
     lower = module.lower
