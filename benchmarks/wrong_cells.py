@@ -7,9 +7,9 @@ stopped goes on; the section in benchmarks/RESULTS.md is made from that file.
 
 The peers know the classes, too. The robust z is |x − median| / median |x − median| of a column, of a category one less
 its share. LightGBM (its defaults) learns quartiles of a number from the other columns and the class, a category's
-probabilities, by five folds: the distance from the median over that of the quartiles, one less the probability. The
-isolation forest (scikit-learn's, 200 trees, one-hot categories) scores a row; a cell has what the score falls by as the
-cell gives way to its column's median or most frequent level.
+probabilities, by five folds: the distance from the median over that of the quartiles, ten times one less the
+probability. The isolation forest (scikit-learn's, 200 trees, one-hot categories) scores a row; a cell has what the
+score falls by as the cell gives way to its column's median or most frequent level.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from runs import RESULTS, RUNS, Kept
+from runs import RESULTS, RUNS, Kept, place
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import KFold
@@ -31,7 +31,6 @@ from tables import TABLES
 from suffice import GenerativeClassifier
 
 CASES = RUNS / "wrong_cells.jsonl"
-BEGIN, END = "<!-- wrong cells -->", "<!-- end of wrong cells -->"
 NAMES = ("penguins", "fgl", "pima", "ais", "saheart", "australian", "vehicle", "vowel", "oils", "segment")
 RATES = (0.01, 0.03, 0.05)
 MOST_ROWS = 1000
@@ -211,9 +210,7 @@ def main() -> None:
     given = parser.parse_args()
     run(given.tables, given.methods)
     if given.write:
-        text = RESULTS.read_text()
-        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-        RESULTS.write_text(text[:begin] + "\n" + report() + "\n" + text[end:])
+        place(RESULTS, "wrong cells", report())
     else:
         print(report())
 

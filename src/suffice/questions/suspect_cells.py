@@ -149,23 +149,17 @@ class _Told:
             out[own] = self.judge.expected(row[own], known[own], j)
         return out
 
-    def _log_p(self, column: Codes, values: Array, known: NDArray[np.bool_], at: Codes | slice = slice(None)) -> Array:
+    def _log_p(self, column: Codes, values: Array, known: NDArray[np.bool_]) -> Array:
         """Return log p (m,) of the rows with numbers in these columns; −∞ where there is none."""
         scores = np.full(len(column), np.nan)
         for j in np.intersect1d(column, list(self.judge.scales)).tolist():
             scores[column == j] = self.judge.scales[j].score(values[column == j])
-        return np.where(np.isnan(scores), -np.inf, self._log_at(column, scores, known, at))
+        return np.where(np.isnan(scores), -np.inf, self._log_at(column, scores, known))
 
-    def _log_at(self, column: Codes, scores: Array, known: NDArray[np.bool_], at: Codes | slice) -> Array:
+    def _log_at(self, column: Codes, scores: Array, known: NDArray[np.bool_], at: Codes | slice = slice(None)) -> Array:
         known = known.copy()
         known[np.arange(len(column)), column] = True
         return self.judge.log_density(self.row[at], known, (column, scores))
-
-    def _fits(
-        self, column: Codes, values: Array, known: NDArray[np.bool_], top: Array, at: Codes | slice = slice(None)
-    ) -> Array:
-        """Return log p (m,) of numbers in these columns less that at the scores `top`, −∞ where there is none."""
-        return self._log_p(column, values, known, at) - self._log_at(column, top, known, at)
 
     def slips(self) -> list[tuple[str, Any]]:
         """Return for each cell the slip under which it fits best, and the number meant; "" and None for none.
@@ -176,8 +170,9 @@ class _Told:
         if not len(self.row):
             return found
         x = np.where(np.isin(self.column, list(self.judge.scales)), self.cells.values[self.row, self.column], np.nan)
+        top = self._log_at(self.column, self.top, self.known)
         for name, several, values in self._candidates(x):
-            fits = self._fits(self.column, values, self.known, self.top)
+            fits = self._log_p(self.column, values, self.known) - top
             fits = np.where(fits < -FITS, -np.inf, fits - np.log(several))
             for f in np.flatnonzero(fits > best).tolist():
                 best[f] = fits[f]
@@ -198,9 +193,10 @@ class _Told:
         for other in self.judge.scales:
             column, there, known = np.full(len(x), other), self.cells.values[self.row, other], self.known.copy()
             known[:, other] = False
-            better = self._log_p(column, x, known) > self._log_p(column, there, known)
-            own = np.flatnonzero(better & (self.column != other))
-            fits = self._fits(column[own], x[own], known[own], self.expected(column[own], known[own], own), own)
+            here = self._log_p(column, x, known)
+            own = np.flatnonzero((here > self._log_p(column, there, known)) & (self.column != other))
+            top = self.expected(column[own], known[own], own)
+            fits = here[own] - self._log_at(column[own], top, known[own], own)
             swapped = np.full(len(x), np.nan)
             swapped[own] = np.where(fits > -FITS, there[own], np.nan)
             yield f"swapped with {self.fitted.schema.names[other]}", len(self.judge.scales), swapped
