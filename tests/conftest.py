@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from suffice.table import devices
+from suffice.table import arrays
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -86,5 +86,5 @@ def dispatch(monkeypatch):
         with sklearn.config_context(array_api_dispatch=True):
             yield
     else:
-        monkeypatch.setattr(devices, "dispatches", lambda: True)
+        monkeypatch.setattr(arrays, "dispatches", lambda: True)
         yield

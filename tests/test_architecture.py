@@ -119,10 +119,10 @@ OWNERS: dict[str, set[str]] = {
     "narwhals": {"table/"},
     # the estimator contract: base classes, checks, warnings, and what it calls a random state
     "sklearn": {
-        *("estimators/_state.py", "estimators/base.py", "estimators/discriminant.py", "learning/mixture.py"),
+        *("estimators/_state.py", "estimators/base.py", "estimators/discriminant.py", "learning/fit.py"),
         *("questions/", "table/labels.py"),
-        "table/devices.py",
-        *("testing/models.py", "cli/compare.py", "cli/peers.py", "plots/regions.py"),
+        "table/arrays.py",
+        *("testing.py", "cli/compare.py", "cli/models.py", "plots/regions.py"),
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -164,8 +164,8 @@ MOST_BASES = 3  # of ours, of one class
 MOST_FILE_LINES = 450  # without docstrings; the guide is 400
 MOST_FUNCTION_LINES = 60  # without the docstring; the guide is 40
 # Whoever adds takes away, or raises these in the same commit with the reason. They go down with what is removed.
-MOST_CODE_LINES = {"src": 43_560, "tests": 31_680}
-MOST_FILES = 302
+MOST_CODE_LINES = {"src": 43_550, "tests": 31_680}
+MOST_FILES = 267
 
 
 # ── reading imports ──────────────────────────────────────────────────────────────────────────────────────────

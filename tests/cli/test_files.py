@@ -7,7 +7,7 @@ import pytest
 
 from suffice._files import MISSING_TOKENS
 from suffice.cli.files import CSV_CHUNK, read_table, write_table
-from suffice.cli.problems import FileProblem
+from suffice.cli.output import FileProblem
 
 
 def test_missing_tokens(write) -> None:

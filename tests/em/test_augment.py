@@ -6,9 +6,9 @@ from scipy import stats
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.densities import Full, Gaussian
-from suffice.em.augment import draw_completed
+from suffice.em.cell_passes import draw_completed
 from suffice.em.cells import groups_of
-from suffice.questions.parameters import posteriors
+from suffice.questions.proba_interval import posteriors
 from suffice.stats import FullScatter, PatternStats, PooledScatter
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed

@@ -13,13 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, kstest
 from sklearn.base import clone
 
-from suffice import GenerativeClassifier, GenerativeForest, load
+from suffice import GenerativeClassifier, GenerativeForest, load, testing
 from suffice.automatic.forest_fitted import ForestRows, ForestStats
 from suffice.engines import sources
 from suffice.errors import DataError, SettingError
-from suffice.testing import models
-from suffice.testing.families import check_laws
-from suffice.testing.models import ModelCase
+from suffice.testing import ModelCase, check_laws
 
 CLASSES = np.array(["ash", "birch", "cedar"])
 KEPT = pytest.mark.parametrize("keep_rows", [None, 60], ids=["rows", "frozen"])
@@ -181,7 +179,7 @@ def test_laws_of_a_joint_model():
     X, y = make_table(120)
     X = X.astype(object).where(X.notna(), None).to_numpy()
     case = ModelCase(GenerativeForest().fit(X, y), X, y, 1e-8)
-    laws = (models._bayes, models._nothing_known, models._reasons, models._one_by_one)
+    laws = (testing._bayes, testing._nothing_known, testing._reasons, testing._one_by_one)
     check_laws((*laws, model_laws._observed_cells_stay, model_laws._sets), case, 0)
 
 

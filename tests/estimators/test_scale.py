@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
-from suffice.automatic import budget
+from suffice.automatic import limits
 from suffice.automatic.members.dependence import PairCounts
 from suffice.automatic.members.splines import SplineCounts
 from suffice.automatic.statistics import member_costs
@@ -136,12 +136,12 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
     whole = GenerativeClassifier().fit(X, y)
     assert not any("averaged one-dependence" in str(note) for note in whole.notes_)
     kept = {own["name"] for own in whole.members_}
-    monkeypatch.setattr(budget, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
+    monkeypatch.setattr(limits, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
     some = GenerativeClassifier().fit(X, y)
     assert any("one-dependence in 8 bins is left out" in str(note) for note in some.notes_)
     parts = GenerativeClassifier().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(parts.predict_log_proba(X[:9]), some.predict_log_proba(X[:9]), atol=1e-10)
-    monkeypatch.setattr(budget, "PAIR_BYTES", 0)
+    monkeypatch.setattr(limits, "PAIR_BYTES", 0)
     none = GenerativeClassifier().fit(X, y)
     assert kept - {own["name"] for own in none.members_} == {"averaged one-dependence"}
     assert "in 3, 5, 8 bins" in " ".join(map(str, none.notes_))
@@ -149,7 +149,7 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
 
 def test_counts_of_pairs_go_when_classes_come(rng, monkeypatch):
     X, y = rng.normal(size=(900, 5)), np.arange(900) % 3
-    monkeypatch.setattr(budget, "PAIR_BYTES", 8 * 3 * 40**2)  # 5 columns: 15, 25 and 40 levels
+    monkeypatch.setattr(limits, "PAIR_BYTES", 8 * 3 * 40**2)  # 5 columns: 15, 25 and 40 levels
     model = GenerativeClassifier(keep_rows=200).fit(X, y)
     assert list(model._fitted.frozen_statistics.part(PairCounts).counts) == [3, 5, 8]
     model.partial_fit(X[:90] + 0.5, np.full(90, 3))

@@ -17,7 +17,7 @@ from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember, LeafWeights
 from suffice.automatic.sample import Sample
 from suffice.automatic.stack import centred, without_each
-from suffice.forest import FrozenForest, TreeScores, scores as module
+from suffice.forest import FrozenForest, TreeScores, trees as module
 from suffice.stats.counts import CodedColumns
 
 NO_CATEGORIES = CodedColumns((), ())

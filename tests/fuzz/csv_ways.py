@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from suffice._dialect import Dialect
 from suffice.cli.files import read_file
-from suffice.cli.problems import FileProblem
+from suffice.cli.output import FileProblem
 from suffice.engines import Reading, Remark, as_written, open_source
 from suffice.errors import SufficeError
 

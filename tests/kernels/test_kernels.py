@@ -15,7 +15,7 @@ from suffice.automatic.knots import Splines
 from suffice.automatic.members.forest import LeafWeights
 from suffice.automatic.table_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
-from suffice.forest.sums import scores_of
+from suffice.forest.estimate import scores_of
 from suffice.forest.trees import drawn
 from suffice.kernels import columns as of_columns, library as of_library
 from suffice.kernels.columns import Knots, count_pairs

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice.forest.scores import _nodes
+from suffice.forest.trees import _nodes
 from suffice.kernels import trees
 from suffice.kernels.trees import Ways
 

@@ -14,12 +14,12 @@ from suffice import NaiveBayes, load
 from suffice._arrays import Array, Codes, NDArray, is_sparse
 from suffice._foreign import Foreign
 from suffice.densities import Density
-from suffice.densities.product import has_holes
+from suffice.densities.density import has_holes
 from suffice.errors import SettingError
 from suffice.stats import Statistic
 from suffice.stats.rows import take_rows
 from suffice.table import read_table
-from suffice.testing.families import FamilyCase, Random, check_family, check_laws
+from suffice.testing import FamilyCase, Random, check_family, check_laws
 
 
 def check_shipped_family(family: object, X: object, y: object, *, smoothing: float = 1.0) -> None:

@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from suffice import testing
 from suffice.automatic.member import Member
 from suffice.automatic.members.missing import MissingMember
 from suffice.automatic.stack import centred
-from suffice.testing import members
-from suffice.testing.families import Random, check_laws
-from suffice.testing.members import MemberCase, same_parts
+from suffice.testing import MemberCase, Random, check_laws, same_parts
 
 
 def check_shipped_member(member: type[Member], X: object, y: Sequence[object]) -> None:
     """Check all laws: weights, files, rows without a cell and rows of which nothing is taken away, too."""
-    first = (members._merges, _weights, _saves, members._scores, _nothing_known, _nothing_removed)
-    laws = (*first, members._refits, _chosen_again, members._contributions)
+    first = (testing._merges, _weights, _saves, testing._scores, _nothing_known, _nothing_removed)
+    laws = (*first, testing._refits, _chosen_again, testing._contributions)
     check_laws(laws, MemberCase.of(member, X, y, 1e-9), 0)
 
 

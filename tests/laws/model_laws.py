@@ -13,11 +13,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from suffice._arrays import Array, NDArray
-from suffice.densities.product import take_columns
+from suffice.densities.density import take_columns
 from suffice.errors import DataError, SettingError
 from suffice.schema import Kind, Level
-from suffice.testing.families import Random, check_laws
-from suffice.testing.models import ModelCase, check_model
+from suffice.testing import ModelCase, Random, check_laws, check_model
 
 ROWS = 2  # rows looked at for each column
 MOST_COLUMNS = 8

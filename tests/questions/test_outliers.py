@@ -6,8 +6,7 @@ from scipy.stats import beta, f, kstest, t
 
 from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import DataError, SettingError
-from suffice.questions.distances import measure
-from suffice.questions.outlier_laws import PredictiveLaw, exact_law
+from suffice.questions.outlier_laws import PredictiveLaw, exact_law, measure
 
 LEVEL = 1e-3  # seeds are fixed; at this level a true law fails once in a thousand
 

@@ -10,7 +10,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscrimin
 from suffice.datasets import penguins_path
 from suffice.plots._view import View
 from suffice.report import render_page
-from suffice.report.judged import collect_suspects
+from suffice.report.facts import collect_suspects
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from suffice import GenerativeClassifier
 from suffice.automatic import columns as frozen_columns
 from suffice.automatic.folds import FoldedGaussians
 from suffice.automatic.members import gaussian
-from suffice.leave_one_out.generalized_eigen import LeftOut
+from suffice.leave_one_out.wishart import LeftOut
 
 OFTEN = 1.0  # of work: with this bound every table takes long
 

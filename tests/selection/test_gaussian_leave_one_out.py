@@ -13,7 +13,7 @@ from suffice import RDA, GaussianDiscriminant, NormalInverseWishart
 from suffice.errors import SingularCovarianceError
 from suffice.estimate import WholeRows
 from suffice.leave_one_out import gaussian_leave_one_out
-from suffice.leave_one_out.refit import Refits
+from suffice.leave_one_out.model import Refits
 
 EXACT = 1e-10  # nats, relative to the log density: what the least usable correlation matrix leaves of 16 digits
 CLIMBED = 1e-8  # where EM stops: the same optimum, reached by steps of other lengths

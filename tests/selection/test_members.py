@@ -10,8 +10,7 @@ from scipy.special import gammaln
 from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.leave_one_out.generalized_eigen import LeftOut
-from suffice.leave_one_out.wishart import WishartClasses
+from suffice.leave_one_out.wishart import LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column

@@ -13,9 +13,9 @@ from suffice.automatic.member import title
 from suffice.automatic.members.texts import TextBayes, TextRule, scales
 from suffice.errors import DataError, ExportError, SchemaError, SettingError
 from suffice.plots._view import View
-from suffice.report.words import collect_words, keyness
+from suffice.report.reasons import collect_words, keyness
 from suffice.schema import Kind
-from suffice.stats.words import words_of
+from suffice.stats.texts import words_of
 
 HAM = "are you home yet ? call me when u get there ok lar see you at the gym tonite it's fine 🙂"
 SPAM = "WINNER !! you have won a £1000 prize call now txt WIN to 80086 free entry ok claim"

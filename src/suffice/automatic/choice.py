@@ -17,8 +17,7 @@ from .._arrays import Array, Codes, logsumexp, np, single_blas_thread
 from ..notes import Note
 from ..schema import Level
 from ..stats import ByClass, PatternStats, Reservoir
-from ..stats._checks import Stored, floats, grouped
-from ..stats.statistic import Fields, Plain
+from ..stats.statistic import Fields, Plain, Stored, floats, grouped
 from .choose import FLOOR
 from .columns import RAW
 from .joint import ShrunkGaussianFamily, joint_statistics

@@ -18,9 +18,9 @@ from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread, 
 from ..errors import DataError, SufficeError, either, quoted
 from ..notes import Kind, Note
 from ..progress import EXPECTED, is_listened_to, tell
-from .clock import Clock, pace
 from .folds import dealt
 from .judge import HOPELESS, HoldoutScorer
+from .limits import Clock, pace
 from .member import Again, Begun, Candidate, Member, TrainingStats, title
 from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import LEAST_TEMPERATURE, PSEUDO, StackedEnsemble, mix_with_prior

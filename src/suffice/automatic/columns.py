@@ -17,11 +17,20 @@ from ..forest import ForestReading, FrozenForest, levels_within
 from ..kernels.columns import Knots, normal_scores
 from ..leave_one_out.by_columns import showing
 from ..schema import Level
-from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.rows import take_rows
-from ..stats.statistic import Fields, Plain, written_alike
-from ..stats.words import KINDS, TextReading
+from ..stats.statistic import (
+    Fields,
+    Plain,
+    codes as codes_below,
+    floats,
+    in_range,
+    levels as levels_of,
+    places,
+    scatters,
+    written_alike,
+)
+from ..stats.texts import KINDS, TextReading
 from ..table.dates import PARTS, calendar_cells, recurring
 from .completion import Guess
 from .knots import NONE, NumberKnots, Projection, Splines, leading

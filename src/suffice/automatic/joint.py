@@ -9,15 +9,13 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Draw, Full, Gaussian, MultivariateT, Spherical
-from ..em.augment import augmented, can_augment
-from ..em.cell_passes import fill
+from ..em.cell_passes import augmented, can_augment, fill
 from ..estimate import FAMILIES, Family, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.predictive import complete_under, draw
 from ..estimate.priors import NormalInverseWishart
 from ..forest import levels_within
-from ..leave_one_out.generalized_eigen import LeftOut
-from ..leave_one_out.wishart import WishartClasses
+from ..leave_one_out.wishart import LeftOut, WishartClasses
 from ..notes import Kind, Note
 from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns

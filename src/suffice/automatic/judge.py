@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
 from ..losses import CHANCE, LabelledRows, error_of_choice
-from .budget import ENOUGH_ROWS
+from .limits import ENOUGH_ROWS
 from .table_rows import Index
 
 TEMPERATURE_STEPS = 12

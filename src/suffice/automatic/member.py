@@ -22,13 +22,12 @@ from ..forest import ForestColumns, TreeScores
 from ..notes import Note
 from ..schema import Name
 from ..stats import Statistic
-from ..stats._checks import amounts
 from ..stats.counts import ClassWeights
-from ..stats.statistic import Fields
-from ..stats.words import TextReading
-from .clock import Clock
+from ..stats.statistic import Fields, amounts
+from ..stats.texts import TextReading
 from .columns import RAW, SCORES, BinnedRows, FrozenColumns, end_slopes
 from .judge import HoldoutScorer
+from .limits import Clock
 from .sample import Sample, SomeRows, Unlabelled
 from .stack import centred
 from .table_rows import MISSING, Hidden

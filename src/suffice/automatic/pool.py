@@ -8,7 +8,7 @@ from itertools import chain
 
 from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within, sparse
 from .._derived import derived
-from ..attribution.words import Words
+from ..attribution.explain import Words
 from ..export import program
 from ..export.lower import Lowering
 from ..notes import Note

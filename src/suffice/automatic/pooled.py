@@ -21,7 +21,6 @@ from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir, Statisti
 from ..stats.by_class import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import AuxArrays
-from .budget import rows_boosted, rows_judged
 from .by_columns import PoolByColumns, PoolShown
 from .choice import Choice, KeptChoice
 from .columns import BinnedRows
@@ -31,6 +30,7 @@ from .held import HeldFitted, MemberFamily, held_by
 from .joint import MOST_UNLABELLED, ShrunkGaussianFamily, joined_block, joint_note
 from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
 from .judge import HoldoutScorer
+from .limits import rows_boosted, rows_judged
 from .pool import StackedEnsemble, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_members
 from .sample import Sample

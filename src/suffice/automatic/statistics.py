@@ -21,15 +21,14 @@ from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import PatternStats, Statistic
-from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
 from ..stats.counts import DUST, CodedColumns, less
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, compact, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
-from ..stats.statistic import Fields, Plain
-from .budget import most_weighted
+from ..stats.statistic import Fields, Plain, amounts, codes as codes_below
 from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
+from .limits import most_weighted
 from .member import Counts, Part, TrainingStats
 from .members import PARTS
 from .members.gaussian import GaussianPart

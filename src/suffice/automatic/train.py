@@ -19,11 +19,11 @@ from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import as_judged
 from ..stats.rows import Units, deal_groups
-from .budget import MOST_JUDGED
 from .choose import choose
 from .columns import BinnedRows, FrozenColumns
 from .joint import ShrunkGaussianFamily, choose_joint
 from .judge import HoldoutScorer
+from .limits import MOST_JUDGED
 from .member import Candidate, Member, TrainingStats
 from .pool import StackedEnsemble
 from .sample import Sample, SomeRows, Unlabelled

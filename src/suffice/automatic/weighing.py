@@ -22,10 +22,10 @@ from heapq import heappush, heapreplace
 from .._arrays import Array, Codes, np, single_blas_thread
 from .._derived import derived
 from ..stats.rows import mixed
-from .budget import most_weighted
 from .columns import BinnedRows
 from .folds import content, deal, dealt, ranks_of
 from .judge import HoldoutScorer
+from .limits import most_weighted
 from .member import Again, Member
 from .sample import Sample, SomeRows
 from .stack import Stack, centred, refitted

@@ -14,8 +14,7 @@ from cyclopts import Parameter
 from ..errors import DataError
 from ..schema import Level, Schema
 from .files import FileTable, check_readable, read_file, write_csv, write_table
-from .output import Common, print_json, progress
-from .problems import ColumnProblem, TargetProblem, UsageProblem, count, did_you_mean
+from .output import ColumnProblem, Common, TargetProblem, UsageProblem, count, did_you_mean, print_json, progress
 
 if TYPE_CHECKING:
     from .._arrays import Array

@@ -33,9 +33,8 @@ from ..errors import (
     visible,
     worded_for,
 )
-from .output import COMMON, Common, print_json, tell
+from .output import COMMON, Common, UsageProblem, print_json, tell
 from .parameters import KINDS
-from .problems import UsageProblem
 
 # The file and function of each, and what it is for: the first line of its help, so that a list need not read them all.
 COMMANDS = {

@@ -29,7 +29,18 @@ from .answers import (
 from .app import FOUND, OK
 from .files import check_readable, without_blanks
 from .models import comes_in_parts, is_many
-from .output import COMMON, Common, noting_warnings, page_width, print_json, progress, rows_progress
+from .output import (
+    COMMON,
+    ColumnProblem,
+    Common,
+    UsageProblem,
+    count,
+    noting_warnings,
+    page_width,
+    print_json,
+    progress,
+    rows_progress,
+)
 from .parameters import (
     ColumnName,
     DataPath,
@@ -42,7 +53,6 @@ from .parameters import (
     Time,
     Weight,
 )
-from .problems import ColumnProblem, UsageProblem, count
 from .training import check_named, check_not_read, group_values, read_batch, weight_values
 
 if TYPE_CHECKING:
@@ -50,7 +60,7 @@ if TYPE_CHECKING:
     from ..engines.arrow import Column
     from ..estimators.base import GenerativeEstimator
     from ..questions.assessment import Assessment
-    from ..questions.forward_answer import ForwardValidation
+    from ..questions.forward import ForwardValidation
     from .answers import Told
 
 

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import align, one_line, quoted
 from ..notes import Note, to_know
-from .models import TITLES, usable_columns
-from .output import WIDTH, Facts, broken
-from .peers import PEER_TITLES, Fit, fit_ours, fit_peer
-from .problems import count
+from .models import PEER_TITLES, TITLES, Fit, fit_ours, fit_peer, usable_columns
+from .output import WIDTH, Facts, broken, count
 from .training import Training
 
 if TYPE_CHECKING:

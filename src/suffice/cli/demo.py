@@ -22,8 +22,7 @@ from ..errors import DataError
 from .answers import load_model
 from .app import run
 from .files import read_table
-from .output import COMMON, WIDTH, Common, Facts, print_json
-from .problems import FileProblem
+from .output import COMMON, WIDTH, Common, Facts, FileProblem, print_json
 from .show import percent
 
 NEW_PENGUINS = """\

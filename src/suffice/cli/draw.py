@@ -11,9 +11,8 @@ from cyclopts.validators import Number as Between
 from ..schema import Kind, Level, Name, Schema
 from .answers import by_text, deliver, free_name, model_columns, open_model, read_for
 from .files import FileTable, check_output
-from .output import COMMON, Common, noting_warnings, progress
+from .output import COMMON, Common, UsageProblem, count, did_you_mean, noting_warnings, progress
 from .parameters import Answers, ColumnName, MissingColumns, Rows, SavedModel, Seed, Sheet, Switch
-from .problems import UsageProblem, count, did_you_mean
 
 if TYPE_CHECKING:
     from ..engines import CsvTable

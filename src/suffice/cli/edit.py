@@ -17,7 +17,7 @@ from ..errors import DataError, quoted
 from ..notes import to_know
 from .answers import class_named, load_model, open_model
 from .files import check_model_output, save_model, sole_writer
-from .output import COMMON, Common, Facts, noting_warnings, print_json, progress
+from .output import COMMON, Common, Facts, UsageProblem, count, noting_warnings, print_json, progress
 from .parameters import (
     ColumnName,
     DataPath,
@@ -34,7 +34,6 @@ from .parameters import (
     Target,
     Weight,
 )
-from .problems import UsageProblem, count
 from .training import read_batch
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from cyclopts import Parameter
 from ..schema import Level, Schema
 from .answers import load_model, model_columns, model_labels, open_model, remark_unseen
 from .files import check_ending, check_writable, read_file, without_blanks, write_whole
-from .output import COMMON, Common, Facts, print_json, progress
+from .output import COMMON, ColumnProblem, Common, Facts, UsageProblem, print_json, progress
 from .parameters import ColumnName, ColumnNames, DataPath, IntervalLevel, Out, SavedModel, Sheet, Switch
-from .problems import ColumnProblem, UsageProblem
 
 if TYPE_CHECKING:
     from ..engines.arrow import Column, Table

@@ -33,7 +33,7 @@ from .._files import (
     whole_file,
 )
 from ..schema import repeated_names
-from .problems import FileProblem, UsageProblem
+from .output import FileProblem, UsageProblem
 
 if TYPE_CHECKING:
     from ..engines import CsvTable, Reading

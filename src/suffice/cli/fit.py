@@ -23,7 +23,18 @@ from .models import (
     remark_left_out,
     usable_columns,
 )
-from .output import COMMON, Common, Facts, in_a_sentence, judge_anew, plain, print_json, progress_of_em
+from .output import (
+    COMMON,
+    Common,
+    Facts,
+    UsageProblem,
+    count,
+    in_a_sentence,
+    judge_anew,
+    plain,
+    print_json,
+    progress_of_em,
+)
 from .parameters import (
     AS_IT_IS,
     DataPath,
@@ -35,7 +46,6 @@ from .parameters import (
     Texts,
     Weight,
 )
-from .problems import UsageProblem, count
 from .training import in_order, read_orders, read_training
 
 if TYPE_CHECKING:

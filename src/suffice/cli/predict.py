@@ -12,9 +12,19 @@ from ..schema import Schema
 from .answers import Costs, Priors, answer_costs, deliver, free_name, given_priors, open_model, read_rows, remark_priors
 from .files import check_output, check_readable
 from .models import comes_in_parts, is_many
-from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
+from .output import (
+    COMMON,
+    ColumnProblem,
+    Common,
+    Facts,
+    UsageProblem,
+    count,
+    noting_warnings,
+    print_json,
+    progress,
+    rows_progress,
+)
 from .parameters import Answers, DataPath, IntervalLevel, MissingColumns, SavedModel, Sheet, Switch
-from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
     from .._arrays import Array

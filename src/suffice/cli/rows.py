@@ -14,9 +14,8 @@ from ..errors import DataError, visible
 from ..schema import Name, Schema
 from .answers import deliver, free_name, model_columns, open_model, read_for, read_rows
 from .files import check_output, read_table
-from .output import COMMON, Common, Facts, progress
+from .output import COMMON, ColumnProblem, Common, Facts, UsageProblem, count, progress
 from .parameters import Answers, IntervalLevel, MissingColumns, Out, Rows, SavedModel, Sheet, Switch
-from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
     from .._arrays import Array, NDArray, np

@@ -14,9 +14,20 @@ from ..notes import details, to_know
 from ..schema import Column, Kind, Schema
 from .answers import load_model
 from .edit import held
-from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, print_json, progress, quality_of
+from .output import (
+    COMMON,
+    Common,
+    Facts,
+    broken,
+    count,
+    in_a_sentence,
+    page_width,
+    plain,
+    print_json,
+    progress,
+    quality_of,
+)
 from .parameters import SavedModel
-from .problems import count
 
 if TYPE_CHECKING:
     from .._arrays import Array

@@ -15,9 +15,8 @@ from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
 from .files import read_file, without_blanks
-from .output import Common
+from .output import ColumnProblem, Common, TargetProblem, UsageProblem, WeightProblem, drop_flags
 from .parameters import TableOptions
-from .problems import ColumnProblem, TargetProblem, UsageProblem, WeightProblem, drop_flags
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes

@@ -5,11 +5,17 @@
 
 from .counts import Bernoulli as Bernoulli, Categorical as Categorical, Multinomial as Multinomial, Poisson as Poisson
 from .covariance import Covariance as Covariance, Diagonal as Diagonal, Full as Full, Spherical as Spherical
-from .density import Density as Density, Draw as Draw, Limit as Limit, as_density as as_density
+from .density import (
+    Density as Density,
+    Draw as Draw,
+    Limit as Limit,
+    Product as Product,
+    Rows as Rows,
+    as_density as as_density,
+)
 from .gaussian import Gaussian as Gaussian
 from .low_rank import LowRank as LowRank
 from .mixture import Mixture as Mixture
-from .product import Product as Product, Rows as Rows
 from .student import Laplace as Laplace, MultivariateT as MultivariateT, StudentT as StudentT
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}

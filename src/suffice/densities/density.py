@@ -1,25 +1,88 @@
-"""What a class-conditional density over one block of columns is asked, and the distribution of its missing cells.
-
-Rows (n, d) are numbers, NaN where missing; or a sparse matrix; or for categories one array of codes (n,) per column, −1
-where missing. A density reads the rows that its family recodes, and no others.
-
-What a missing cell may hold, by class: levels and small counts are all there are. The values of a number are the nodes
-of a quadrature: between points at fixed distances from the centre of every class, in units of its scale, three nodes
-each (Gauss-Legendre), so that narrow classes among wide ones have as many nodes as they need. Shares are divided by
-their sum in every class.
-"""
+"""What a class-conditional density of one block of columns is asked, and the product of those of independent blocks."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, gammaln, np, row_chunks, rows_within
-from .._arrays_api import DeviceArray, blocks, fetch, put
+from .._arrays import (
+    IN_MEMORY,
+    Array,
+    Codes,
+    NDArray,
+    gammaln,
+    is_sparse,
+    ndtr,
+    ndtri,
+    np,
+    row_chunks,
+    rows_within,
+    sparse,
+    stdtr,
+    stdtrit,
+)
+from .._arrays_api import DeviceArray, blocks, fetch, is_device_array, put, take
 from .._foreign import Foreign
 from ..schema import Level
-from .within import Within
+
+# ── Numbers within ranges: how probable that is by class, and draws of them, where a class has a closed form ──────────
+
+
+class Within(NamedTuple):
+    """What is known of rows (m, d) whose missing numbers are to lie within ranges.
+
+    `log_mass` (m, k) is log p(numbers of `columns` within their ranges | known cells, class) in nats; of ranges of
+    other columns nothing is said. `draw(index, codes, rng)` returns rows of these numbers (n,) and classes (n,) with
+    the cells of `columns`, and others perhaps, drawn given that they lie there.
+    """
+
+    log_mass: Array
+    columns: tuple[int, ...]
+    draw: Callable[[Codes, Codes, np.random.RandomState], Any]
+
+
+def bells_within(
+    rows: Array, low: Array, high: Array, center: Array, scale: Array, df: Array, *, independent: bool
+) -> Within | None:
+    """Return what is known of rows whose missing cells are Student t's by class, given the known ones.
+
+    `center`, `scale` and `df` broadcast to (m, d, k), ∞ degrees of freedom are a Gaussian, and a `scale` of NaN is no
+    law. Unless columns are `independent`, it is of the one that is least probable to lie within its range.
+    """
+    scale = np.broadcast_to(scale, (*rows.shape, scale.shape[-1]))
+    asked = np.flatnonzero((np.isfinite(low) | np.isfinite(high)) & np.isfinite(scale).all(axis=(0, 2)))
+    if not len(asked):
+        return None
+    center, df = (np.broadcast_to(own, scale.shape)[:, asked] for own in (center, df))
+    scale, low, high = scale[:, asked], low[asked], high[asked]
+    begin, end = ((own[:, None] - center) / scale for own in (low, high))
+    sign = np.where(begin > 0, -1.0, 1.0)  # the upper tail is looked at from below, where its digits are
+    below = _below(np.where(sign > 0, begin, -end), df)
+    mass = _below(np.where(sign > 0, end, -begin), df) - below
+    some = np.arange(len(asked)) if independent else mass.mean(axis=(0, 2)).argmin(keepdims=True)
+
+    def draw(index: Codes, codes: Codes, rng: np.random.RandomState) -> Array:
+        out, at = rows[index], (index[:, None], some, codes[:, None])
+        share = below[at] + rng.random_sample((len(index), len(some))) * mass[at]
+        z = sign[at] * np.where(np.isinf(df[at]), ndtri(share), stdtrit(df[at], share))
+        out[:, asked[some]] = np.clip(center[at] + scale[at] * z, low[some], high[some])
+        return out
+
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(mass[:, some]).sum(axis=1)
+    return Within(log_mass, tuple(asked[some].tolist()), draw)
+
+
+def _below(z: Array, df: Array) -> Array:
+    """Return the distribution function of Student t's."""
+    endless = np.isinf(df)
+    return np.where(endless, ndtr(z), stdtr(np.where(endless, 1.0, df), z))
+
+
+# ── What a class-conditional density over one block of columns is asked, and the distribution of its missing cel ─────
+
 
 NEAR = np.arange(-7.0, 7.5)  # scales from the centre, for tails like a Gaussian's
 _AHEAD = np.array([0.4, 0.8, 1.3, 2.0, 3.0, 4.0, 5.5, 8.0, 12.0, 20.0, 35.0, 100.0, 300.0, 1e3, 1e4])
@@ -396,3 +459,96 @@ class ForeignDensity(Foreign, Density):
 def as_density(given: object) -> Density:
     """Return a density with every verb, whoever wrote it; one that inherits from `Density` as it is."""
     return given if isinstance(given, Density) else ForeignDensity(given)
+
+
+# ── Independent blocks of columns: the joint density of naive Bayes and of every mixed table ──────────────────────────
+
+
+Part = Array | sparse.csr_array | tuple[Codes, ...]  # rows of a block: numbers, counts, or codes by column
+Rows = Sequence[Any]  # of a table: one entry per block of columns, in the form that its family recodes
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """p(x | class) = Π over blocks of p(x_block | class)."""
+
+    blocks: tuple[Density, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", tuple(map(as_density, self.blocks)))
+
+    def log_density(self, rows: Rows) -> Array:
+        """Return the sum of the blocks' log densities, (n, k) in nats; `rows` has one entry per block.
+
+        Rows on another device get their answer there.
+        """
+        total: Array = _log_density(self.blocks[0], rows[0])
+        for block, part in zip(self.blocks[1:], rows[1:], strict=True):
+            total += _log_density(block, part)
+        return total
+
+    def leading_log_density(self, rows: Rows, offset: Array) -> Array:
+        """Return the same, or more for classes that cannot matter to posteriors, see `Density.leading_log_density`.
+
+        One block, the widest of those that can, is asked for the classes that lead it after all others; `offset` (k,).
+        """
+        able = [i for i, block in enumerate(self.blocks) if block.has_leading and not is_device_array(rows[i])]
+        if not able:
+            return self.log_density(rows)
+        last = max(able, key=lambda i: rows[i].shape[1])
+        others = (pair for i, pair in enumerate(zip(self.blocks, rows, strict=True)) if i != last)
+        rest = sum((_log_density(block, part) for block, part in others), start=np.zeros(1))
+        total = self.blocks[last].leading_log_density(rows[last], offset + rest)
+        total += rest
+        return total
+
+    def condition(self, rows: Rows, posterior: Array) -> tuple[object, ...]:
+        """Return the rows with each missing cell at its best guess, classes weighted by `posterior` (n, k).
+
+        Blocks are independent within a class, so each is completed by itself.
+        """
+        parts = zip(self.blocks, rows, strict=True)
+        return tuple(block.condition(part, posterior) if has_holes(part) else part for block, part in parts)
+
+    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[object, ...]:
+        """Return the rows with each missing cell drawn given the row and its class (n,)."""
+        parts = zip(self.blocks, rows, strict=True)
+        return tuple(block.sample(part, codes, rng) if has_holes(part) else part for block, part in parts)
+
+    def limit(self, rows: Rows, chosen: Codes) -> Limit:
+        """Return (order, log coefficient) of the chosen rows, see `Categorical.limit`; most blocks have order 0."""
+        order: Array | float = 0.0
+        score: Array | float = 0.0
+        for block, part in zip(self.blocks, rows, strict=True):
+            extra, coefficient = block.limit(rows_at(part, chosen))
+            order, score = order + extra, score + coefficient
+        return np.asarray(order), np.asarray(score)
+
+
+def _log_density(block: Density, part: Any) -> Any:
+    return block.log_density_there(part) if is_device_array(part) else block.log_density(part)
+
+
+def rows_at(part: Part, index: Codes) -> Part:
+    """Return some rows of a block: numbers (n, d), a sparse matrix, or one array of codes per column."""
+    if isinstance(part, tuple):
+        return tuple(column[index] for column in part)
+    return take(part, index) if is_device_array(part) else part[index]
+
+
+def take_columns(part: Part, columns: Sequence[int]) -> Part:
+    """Return some columns of a block."""
+    return tuple(part[j] for j in columns) if isinstance(part, tuple) else part[:, list(columns)]
+
+
+def missing_cells(part: Any) -> NDArray[np.bool_] | None:
+    """Return which cells of a block are missing (n, d), or None where nothing can be (a sparse matrix)."""
+    if isinstance(part, tuple):
+        return np.column_stack([column < 0 for column in part])
+    return None if is_sparse(part) else np.isnan(part)
+
+
+def has_holes(part: object) -> bool:
+    """Return whether any cell of a block is missing."""
+    missing = missing_cells(part)
+    return missing is not None and bool(missing.any())

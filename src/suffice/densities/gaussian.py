@@ -9,9 +9,8 @@ from typing import Any, Self
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within
 from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
 from .covariance import FAR, Covariance, Diagonal, Full, Spherical
-from .density import NEAR, Density, Outcomes, gaussian_kernel, number_outcomes
+from .density import NEAR, Density, Outcomes, Within, bells_within, gaussian_kernel, number_outcomes
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
-from .within import Within, bells_within
 
 WIDE = 30  # columns, from which on inverses of the missing cells of a row take clearly less than those of the others
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together

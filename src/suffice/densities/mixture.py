@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from .counts import draw_codes
-from .density import NEAR, Classes, Density, Outcomes, gaussian_kernel, number_outcomes
+from .density import NEAR, Classes, Density, Outcomes, Within, gaussian_kernel, number_outcomes
 from .gaussian import Gaussian
-from .within import Within
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from typing import Self
 from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, parallel_each, pattern_groups, row_chunks, rows_within
 from .counts import fill_missing
 from .covariance import Covariance, Full
-from .density import FAR, Density, Outcomes, number_outcomes
+from .density import FAR, Density, Outcomes, Within, bells_within, number_outcomes
 from .gaussian import LOG_2PI, WIDE, CellsPut, Gaussian, distances_by_size, integrate_missing
-from .within import Within, bells_within
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
-from ..densities import Gaussian
-from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
+from ..densities import Density, Draw, Gaussian
+from ..errors import DataError, either
+from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
 from .accelerated_em import Progress
-from .cells import Units, check_columns, climb_from
+from .cells import PatternGroup, Units, check_columns, climb_from, groups_of
 from .step import Moments, Parts, Point, Regressions, add_up, as_scatter, expect, maximize
 
 Flags = NDArray[np.bool_]
@@ -179,3 +180,134 @@ def complete_rows(
     complete, reached = climb_from(problem, total, units, form, progress)
     secured = np.broadcast_to(reached.secured, total.shape).astype(np.float64)
     return CompletedStats(complete, cells.weight, secured, reached.steps, reached.moved)
+
+
+# ── Statistics of Gaussians whose missing cells are drawn, not expected: the imputation step of data augmentation ─────
+#
+# Tanner & Wong (1987), doi:10.1080/01621459.1987.10478458; Schafer, Analysis of Incomplete Multivariate Data (1997),
+# section 5.4. Rows are not needed: with x_m = μ_m + B (x_o − μ_o) + e, e ~ N(0, C), what the noise of the n rows of a
+# pattern adds to their sums is Gaussian and Wishart, given the statistics of their observed cells.
+
+
+SPANNED = 1e-12  # least eigenvalue of a scatter, relative to its largest, that is no rounding
+MOST_CELLS = 1 << 22  # of all patterns and classes that show them, d × d each
+BEGIN, STEPS = 10, 4  # steps of the chain before its first draw, and from each to the next
+
+
+def draw_completed(
+    groups: Sequence[PatternGroup], means: Array, covariance: Array, form: type[Scatter], rng: np.random.RandomState
+) -> GaussianStats:
+    """Return statistics of all rows of the `groups`, missing cells drawn under `means` (k, d) and `covariance`.
+
+    The latter is (k, d, d), or (1, d, d) for scatters pooled over classes.
+    """
+    k, d = means.shape
+    pooled, weight, mean = form is PooledScatter, np.zeros(k), np.zeros((k, d))
+    filled = [(group, *_filled(group, means, covariance, pooled, rng)) for group in groups]
+    for group, cells, _ in filled:
+        np.add.at(weight, group.owner, group.weight)
+        np.add.at(mean, group.owner, group.weight[:, None] * (cells - means[group.owner]))
+    mean = means + mean / np.where(weight > 0, weight, 1.0)[:, None]
+    scatter = np.zeros((1 if pooled else k, d, d))
+    for group, cells, values in filled:
+        apart = (cells - mean[group.owner]) * np.sqrt(group.weight)[:, None]
+        owner = np.zeros_like(group.owner) if pooled else group.owner
+        np.add.at(scatter, owner, apart[:, :, None] * apart[:, None, :])
+        np.add.at(scatter, owner[: len(values)], values)
+    return GaussianStats(weight, mean, form(scatter[0] if pooled else scatter), form)
+
+
+def _filled(
+    group: PatternGroup, means: Array, covariance: Array, pooled: bool, rng: np.random.RandomState
+) -> tuple[Array, Array]:
+    """Return the means (e, d) and scatters (e or s, d, d) of rows, their missing cells drawn."""
+    d, (s, o) = means.shape[1], group.observed.shape
+    if o == d:
+        return group.mean, group.scatter
+    hidden = np.ones((s, d), dtype=bool)
+    hidden[np.arange(s)[:, None], group.observed] = False
+    unit = np.arange(s) if pooled else group.pattern  # the pattern of each scatter
+    seen, missing = group.observed[unit], np.nonzero(hidden)[1].reshape(s, d - o)[unit]
+    sigma = covariance[np.zeros_like(unit) if pooled else group.owner]
+    rows = np.maximum(group.weight - 1.0, 0.0)
+    rows = np.bincount(group.pattern, weights=rows, minlength=s) if pooled else rows
+    B, root = _regressions(sigma, seen, missing)
+    value, vector = np.linalg.eigh(group.scatter)
+    spans = value > SPANNED * value[:, -1:]
+    z = rng.standard_normal((len(unit), d - o, o)) * spans[:, None, :]
+    noise = z @ (vector * np.sqrt(np.where(spans, value, 0.0))[:, None, :]).transpose(0, 2, 1)
+    rest = _wishart_root(np.maximum(rows - spans.sum(axis=1), 0.0), d - o, rng)
+    cross = B @ group.scatter + root @ noise
+    inner = root @ (z @ z.transpose(0, 2, 1) + rest @ rest.transpose(0, 2, 1)) @ root.transpose(0, 2, 1)
+    added = root @ noise @ B.transpose(0, 2, 1)
+    at, scatter = np.arange(len(unit))[:, None, None], np.zeros((len(unit), d, d))
+    scatter[at, seen[:, :, None], seen[:, None, :]] = group.scatter
+    scatter[at, missing[:, :, None], seen[:, None, :]] = cross
+    scatter[at, seen[:, :, None], missing[:, None, :]] = cross.transpose(0, 2, 1)
+    both = B @ group.scatter @ B.transpose(0, 2, 1) + added + added.transpose(0, 2, 1) + inner
+    scatter[at, missing[:, :, None], missing[:, None, :]] = both
+    of = group.pattern if pooled else np.arange(len(group.owner))
+    row, out = np.arange(len(group.owner))[:, None], means[group.owner]
+    away = (group.mean - out[row, seen[of]])[:, :, None]
+    shake = rng.standard_normal((len(of), d - o, 1)) / np.sqrt(group.weight)[:, None, None]
+    out[row, missing[of]] += (B[of] @ away + root[of] @ shake)[:, :, 0]
+    out[row, seen[of]] = group.mean
+    return out, scatter
+
+
+def _regressions(sigma: Array, seen: Codes, missing: Codes) -> tuple[Array, Array]:
+    """Return the slopes (u, m, o) of missing columns on those seen, and a root (u, m, m) of what these leave open."""
+    sd = np.sqrt(np.diagonal(sigma, axis1=1, axis2=2))
+    sd = np.where(sd > 0, sd, 1.0)
+    at, scaled = np.arange(len(sigma))[:, None, None], sigma / sd[:, :, None] / sd[:, None, :]
+    scaled[:, np.arange(sigma.shape[1]), np.arange(sigma.shape[1])] = 1.0  # of columns that never vary, too
+    within, cross = scaled[at, seen[:, :, None], seen[:, None, :]], scaled[at, missing[:, :, None], seen[:, None, :]]
+    slopes = np.linalg.solve(within, cross.transpose(0, 2, 1)).transpose(0, 2, 1)
+    left = scaled[at, missing[:, :, None], missing[:, None, :]] - slopes @ cross.transpose(0, 2, 1)
+    value, vector = np.linalg.eigh(left)
+    own, others = np.take_along_axis(sd, missing, axis=1), np.take_along_axis(sd, seen, axis=1)
+    root = vector * np.sqrt(np.maximum(value, 0.0))[:, None, :]
+    return slopes * own[:, :, None] / others[:, None, :], root * own[:, :, None]
+
+
+def _wishart_root(df: Array, m: int, rng: np.random.RandomState) -> Array:
+    """Return lower triangular A (u, m, m), A Aᵀ ~ W(I, df): Bartlett's decomposition, singular where df < m."""
+    freedom = df[:, None] - np.arange(m)
+    out = np.tril(rng.standard_normal((len(df), m, m)), -1) * (freedom > 0)[:, None, :]
+    out[:, np.arange(m), np.arange(m)] = np.sqrt(2.0 * rng.standard_gamma(np.maximum(freedom, 0.0) / 2.0))
+    return out
+
+
+def can_augment(stats: PatternStats) -> bool:
+    """Return whether cells are missing, and the scatters that a step completes fit into `MOST_CELLS`."""
+    return 0 < sum(len(present) for present, _ in stats.incomplete.values()) * stats.d**2 <= MOST_CELLS
+
+
+def augmented(stats: PatternStats, begin: GaussianStats, posterior: Callable[[GaussianStats], Draw | None]) -> Draw:
+    """Return what draws Gaussians given the observed cells alone, by a chain of data augmentation.
+
+    It goes on from draw to draw, and begins with statistics that EM completed. `posterior` returns what draws them
+    given statistics of complete rows.
+    """
+    groups, form, chain = groups_of(stats), stats.complete.form, [begin]
+
+    def step(rng: np.random.RandomState) -> Density:
+        one = posterior(chain[0])
+        if one is None:
+            raise DataError(
+                "So many cells are missing that the others leave the covariance open: draws of it become singular. "
+                "Next: leave out the columns that miss most, or give a prior "
+                f"{either('such as NormalInverseWishart(strength=1.0)', 'by a fit in Python')}."
+            )
+        density = one(rng)
+        assert isinstance(density, Gaussian)
+        every = np.zeros((len(density.means), stats.d, stats.d))
+        used = np.array(density.used, dtype=np.int64)
+        every[:, used[:, None], used] = density.covariance.dense()
+        chain[0] = draw_completed(groups, density.means, every[:1] if form is PooledScatter else every, form, rng)
+        return density
+
+    def draw(rng: np.random.RandomState) -> Density:
+        return [step(rng) for _ in range(BEGIN if chain[0] is begin else STEPS)][-1]
+
+    return draw

@@ -1,13 +1,9 @@
-"""Starts of mixture EM, and the number of components by BIC.
-
-Starts differ in where their centres are sought, for many of Lloyd's steps lead all of them to one place. BIC, which
-holds for many rows, tries a number of components only while each free parameter has CELLS cells.
-"""
+"""Starts of mixture EM by k-means, and the number of components by BIC."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -16,8 +12,84 @@ from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError, setting
 from ..schema import Level
 from ..stats import MixtureStats
-from .kmeans import far_apart, lloyd
 from .mixture import Climb, Job, MixtureModel, Rows, climb, expect, log_shares, owners, share_by_class
+
+# ── k-means with k-means++ starts ─────────────────────────────────────────────────────────────────────────────────────
+#
+# Starts are drawn as by Arthur & Vassilvitskii (2007), each with a chance in proportion to its squared distance from
+# those before; then rows and means move in turn (Lloyd 1982, doi:10.1109/TIT.1982.1056489) until no row does. SciPy's
+# kmeans2 takes no weights, warns of parts left empty, and to silence that changes the filters of the process, which
+# threads share; scikit-learn's KMeans moves the mean of an empty part elsewhere, and cannot stop after so few steps.
+
+
+def k_means(rows: Array, parts: int, rounds: int, seed: int) -> Codes:
+    """Return the part (n,) of each row (n, p), after so many rounds at most; some parts may be left without rows."""
+    rows = rows - rows.mean(axis=0)  # products tell distances best about the middle
+    weight, rng = np.ones(len(rows)), np.random.RandomState(seed)
+    first = int(rng.randint(0, len(rows), dtype=np.int64))
+    turned = np.ascontiguousarray(rows.T)
+    means = far_apart(rows, weight, parts, rng, first)
+    return lloyd(rows, weight, means, rounds - 1, lambda means: _nearest_about(turned, means))
+
+
+def far_apart(
+    rows: Array, weight: Array, parts: int, rng: np.random.RandomState | np.random.Generator, first: int | None = None
+) -> Array:
+    """Return rows (parts, p), each drawn in proportion to weight × squared distance from those before.
+
+    The `first` is drawn by weight, unless it is given.
+    """
+    squares, chosen = np.ones(len(rows)), []
+    for part in range(parts):
+        number = first if part == 0 and first is not None else _draw(weight * squares, rng)
+        chosen.append(number)
+        apart = ((rows - rows[number]) ** 2).sum(axis=1)
+        squares = apart if part == 0 else np.minimum(squares, apart)
+    return rows[chosen]
+
+
+def _draw(chance: Array, rng: np.random.RandomState | np.random.Generator) -> int:
+    """Return a number drawn in proportion to chances (n,); the last where none has any."""
+    reached = np.cumsum(chance)
+    return min(int(np.searchsorted(reached, rng.random() * reached[-1], side="right")), len(chance) - 1)
+
+
+def lloyd(
+    rows: Array, weight: Array, means: Array, steps: int, nearest: Callable[[Array], Codes] | None = None
+) -> Codes:
+    """Return the nearest mean (n,) of each row, after means (parts, p) moved so many times at most."""
+    nearest = nearest or (lambda means: _nearest(rows, means))
+    part = nearest(means)
+    for _ in range(steps):
+        own = (part == np.arange(len(means))[:, None]) * weight
+        held = own.sum(axis=1)[:, None]
+        means = np.where(held > 0.0, own @ rows / np.where(held > 0.0, held, 1.0), means)
+        before, part = part, nearest(means)
+        if (part == before).all():
+            break
+    return part
+
+
+def _nearest(rows: Array, means: Array) -> Codes:
+    """Return which of the means (parts, p) is nearest to each row; of equal ones the first."""
+    found: Codes = np.stack([((rows - mean) ** 2).sum(axis=1) for mean in means]).argmin(axis=0)
+    return found
+
+
+def _nearest_about(turned: Array, means: Array) -> Codes:
+    """Return the same of rows about their middle, given as columns (p, n): faster, and equal distances less exactly."""
+    far = means @ turned
+    far *= -2.0
+    far += (means**2).sum(axis=1)[:, None]
+    least, found = far[0], np.zeros(far.shape[1], dtype=np.int64)
+    for number, own in enumerate(far[1:], start=1):
+        found[own < least] = number
+        least = np.minimum(least, own)
+    return found
+
+
+# ── Starts of mixture EM, and the number of components by BIC ─────────────────────────────────────────────────────────
+
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends

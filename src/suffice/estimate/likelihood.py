@@ -29,7 +29,7 @@ from ..notes import Kind, Note
 from ..schema import Level, Name
 from ..stats import CompletedStats, GaussianStats, LowRankScatter, PatternStats
 from ..stats.pooling import Pool, divisors, mixed_divisors, overall_mean, pooled_variance, total_variance
-from .shrinkage import Shrinkage, WholeRows, ledoit_wolf_amount, oas_amount
+from .priors import Shrinkage, WholeRows, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
 MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"

@@ -13,7 +13,7 @@ from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats
 from ..table import Table
 from .families import Family, GaussianFamily, Settings
-from .shrinkage import Shrinkage
+from .priors import Shrinkage
 
 
 @dataclass(frozen=True, slots=True)

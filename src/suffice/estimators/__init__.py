@@ -2,8 +2,7 @@
 
 from ..files.saving import load, register
 from .all_columns import GenerativeClassifier, GenerativeForest
-from .discriminant import GaussianDiscriminant
-from .mixture import MixtureDiscriminant
+from .discriminant import GaussianDiscriminant, MixtureDiscriminant
 from .naive_bayes import NaiveBayes
 
 register(GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes)

@@ -28,9 +28,8 @@ from ..questions import (
 )
 from ..questions.assessment import Assessment
 from ..questions.columns import ColumnFacts, column_facts
-from ..questions.drift_answer import Drift
-from ..questions.forward import validate_forward
-from ..questions.forward_answer import ForwardValidation
+from ..questions.drift import Drift
+from ..questions.forward import ForwardValidation, validate_forward
 from ..questions.importance import Importance
 from ..questions.learning_curve import DRAWS, LearningCurve, curve_of
 from ..questions.quality import Quality, quality

@@ -25,7 +25,7 @@ from ..schema import Name, Schema
 from ..stats import ByClass
 from ..stats.statistic import AuxArrays
 from ..table import Table, add_missing, as_rows, date_columns, read_table, text_columns
-from ..table.devices import take_in
+from ..table.arrays import take_in
 from ..table.labels import check_filled
 
 Constraint = Callable[[str, object], None]  # of the name and the value of a setting; SettingError where it cannot work

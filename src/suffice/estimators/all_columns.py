@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from .._arrays import Array
-from ..automatic.budget import rows_judged, rows_kept
 from ..automatic.forest_fitted import ForestFamily, ForestFitted
 from ..automatic.held import MemberFamily
+from ..automatic.limits import rows_judged, rows_kept
 from ..automatic.pooled import PooledFitted
 from ..automatic.train import LEAST_ROWS
 from ..densities import Diagonal

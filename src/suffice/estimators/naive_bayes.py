@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical
-from ..densities.texts import TextDensity
+from ..densities.counts import TextDensity
 from ..errors import SchemaError, SettingError, setting
 from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily, as_family, lacking

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import IO
 
 from .._arrays import Array, Codes, np, parallel_map
-from ..stats._checks import Stored
+from ..stats.statistic import Stored
 
 HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
 ENCRYPTED = 0x1

@@ -49,9 +49,8 @@ from ..stats import (
     TextStats,
     ValueStats,
 )
-from ..stats._checks import amounts, at_most, grouped, levels as levels_of
 from ..stats.reservoir import NAMELESS
-from ..stats.statistic import Fields, Plain
+from ..stats.statistic import Fields, Plain, amounts, at_most, grouped, levels as levels_of
 from ..table import CONTAINERS
 from .archive import PACKED, PARTS, READABLE, Archive, DamagedArchive, array_parts, as_npy, open_archive, read_array
 

@@ -11,8 +11,8 @@ from typing import Any
 from .._arrays import np
 from .._dialect import Dialect
 from .._files import is_stream
-from ..automatic.budget import MOST_JUDGED
 from ..automatic.held import MemberFamily
+from ..automatic.limits import MOST_JUDGED
 from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelChangedError, ModelFileError, SufficeError
 from ..estimate import Block

@@ -3,11 +3,9 @@
 from .boosting import Boosting, MeanBoosting, TreeSettings
 from .columns import ForestColumns, ForestReading, levels_within
 from .density import ForestDensity
-from .estimate import Forest
+from .estimate import Forest, LeafArrays
 from .frozen import FrozenForest, FrozenReading, canonical_columns, grow_density_trees, grow_label_trees
-from .scores import TreeScores
-from .sums import LeafArrays
-from .trees import Trees
+from .trees import Trees, TreeScores
 
 __all__ = [
     "Boosting",

@@ -18,12 +18,10 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np
 from ..kernels.growing import Drawn, GradientTrees, Grower
-from ..stats._checks import Stored, amounts, floats
 from ..stats.rows import Keys, mixed
-from ..stats.statistic import Fields
+from ..stats.statistic import Fields, Stored, amounts, floats
 from .columns import Cells
-from .scores import TreeScores
-from .trees import GOLDEN, Trees, dealt
+from .trees import GOLDEN, Trees, TreeScores, dealt
 
 BEYOND = 2**15 - 1  # a threshold above all cells: what is missing is told from what is there
 HESSIANS = 2.0**44  # in which the weights of all rows are counted, to sum whole numbers exactly

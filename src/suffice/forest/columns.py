@@ -18,10 +18,9 @@ from typing import Self
 from .._arrays import Array, Codes, NDArray, ndtri, np
 from ..kernels.columns import Knots
 from ..schema import Level
-from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of
 from ..stats.counts import CodedColumns
 from ..stats.rows import FEWEST, Keys, Units, mixed
-from ..stats.statistic import Fields, Plain
+from ..stats.statistic import Fields, Plain, codes as codes_below, floats, in_range, levels as levels_of
 
 MOST_CELLS, FEWEST_CELLS = 200, 20  # of a number
 CELL_ROWS = 8.0  # distinct ones in each, where rows are few

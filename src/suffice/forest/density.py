@@ -15,8 +15,7 @@ from functools import cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, parallel_map, row_chunks, rows_within, sparse
 from ..densities import Density
-from ..densities.density import Outcomes
-from ..densities.within import Within
+from ..densities.density import Outcomes, Within
 from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
 from .marginals import (

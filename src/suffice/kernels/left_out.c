@@ -1,4 +1,4 @@
-/* Rows left out of a class whose matrices are diagonal, at several strengths; see leave_one_out/generalized_eigen.py. */
+/* Rows left out of a class whose matrices are diagonal, at several strengths; see leave_one_out/wishart.py. */
 
 #include "kernels.h"
 

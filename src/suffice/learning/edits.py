@@ -49,7 +49,7 @@ from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import count_shared
 from ..stats.reservoir import NAMELESS
 from ..table import Table, read_table
-from ..table.devices import take_in
+from ..table.arrays import take_in
 from ..table.labels import check_filled, check_label_kinds, label_name, read_labels
 
 F = TypeVar("F", bound=Fitted)

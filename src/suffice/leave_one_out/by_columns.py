@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 from .. import classify
 from .._arrays import Array, Codes, is_sparse, np
 from ..densities import Diagonal, Rows
-from ..densities.product import take_columns
+from ..densities.density import take_columns
 from ..errors import SettingError, quoted
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily

@@ -22,10 +22,9 @@ from ..stats import ByClass, FullScatter, GaussianStats, LowRankScatter, Pattern
 from ..stats.dependent_rows import as_judged
 from ..stats.pooling import total_variance
 from ..stats.statistic import Plain
-from .generalized_eigen import LeftOut
 from .predictive import is_regular, without_row
 from .rda import GroupFolds, Judges, Moments, choice_note, choose_rda, completed, undecided
-from .wishart import SPHERES, STRENGTHS, WishartClasses
+from .wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 
 POOLED = (0.0, 0.5, 0.9, 0.99)  # tried for independent columns, whose posterior hardly depends on it
 MOST_WORK = 2e9  # rows × classes × columns³ over all settings that are tried one by one

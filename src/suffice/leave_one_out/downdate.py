@@ -17,7 +17,7 @@ from ..densities.covariance import FLOOR, ROUNDING, USABLE, far_apart
 from ..densities.gaussian import LOG_2PI
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
-from ..estimate.shrinkage import Shrinkage, oas_amount
+from ..estimate.priors import Shrinkage, oas_amount
 from ..stats import GaussianStats
 from ..stats.pooling import Pool, divisors, mixed_divisors, total_variance
 

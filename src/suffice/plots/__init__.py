@@ -6,9 +6,14 @@ are integrated out. Matplotlib is needed to draw, and loaded then: `pip install 
 """
 
 from .densities import ClassDensitiesDisplay
-from .forward import ForwardValidationDisplay
 from .gaussians import ClassEllipsesDisplay, DiscriminantPlaneDisplay, MixtureComponentsDisplay
-from .judging import CalibrationCurveDisplay, ImportanceDisplay, LearningCurveDisplay, OutlierPValuesDisplay
+from .judging import (
+    CalibrationCurveDisplay,
+    ForwardValidationDisplay,
+    ImportanceDisplay,
+    LearningCurveDisplay,
+    OutlierPValuesDisplay,
+)
 from .reasons import EffectDisplay, WaterfallDisplay
 from .regions import DecisionRegionsDisplay, ModelComparisonDisplay
 

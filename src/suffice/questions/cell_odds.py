@@ -23,7 +23,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_number, logsumexp, ndtri, np
 from ..densities import Product, Rows
-from ..densities.product import take_rows
+from ..densities.density import rows_at
 from ..errors import DataError, SettingError, setting
 from ..fitted import Fitted
 from ..stats.by_class import Batch
@@ -135,7 +135,7 @@ class _Fold:
         """Return rows of these numbers without the cells not known; numbers `at` positions (m,) have other values."""
         parts = list[Any]()
         for part, positions in zip(self.rows, self.positions, strict=True):
-            own, cells = known[:, positions], take_rows(part, index)  # type: Flags, Any
+            own, cells = known[:, positions], rows_at(part, index)  # type: Flags, Any
             if isinstance(cells, tuple):
                 parts.append(tuple(np.where(own[:, j], codes, -1) for j, codes in enumerate(cells)))
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._arrays import Array, is_whole
-from ..attribution.words import of_densities
+from ..attribution.explain import of_densities
 from ..errors import DataError, SettingError, setting
 from ..estimate.families import text_positions
 from ..fitted import Fitted

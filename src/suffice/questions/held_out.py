@@ -9,7 +9,7 @@ from functools import cached_property
 from .. import classify
 from .._arrays import Array, Codes, NDArray, log_softmax, np
 from ..densities import Density, Rows
-from ..densities.product import has_holes, missing_cells
+from ..densities.density import has_holes, missing_cells
 from ..errors import DataError, either
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -21,8 +21,8 @@ from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns
 from ..stats.rows import deal_groups
 from ..stats.subsets import without
-from .distances import hide, observed_cells, take
 from .leave_one_out import taken
+from .outlier_laws import hide, observed_cells, take
 from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many

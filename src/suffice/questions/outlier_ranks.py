@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
-from .distances import CHUNK_ROWS, NEGLIGIBLE, hide, measure, measured, patterns, take
-from .outlier_laws import Flags
+from .outlier_laws import CHUNK_ROWS, NEGLIGIBLE, Flags, hide, measure, measured, patterns, take
 
 TIE = 1e-9  # relative difference of distances that rounding explains
 TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on

@@ -16,10 +16,9 @@ from ..fitted import Fitted
 from ..joint import JointModel
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
-from .distances import CHUNK_ROWS, measure, patterns, peaks, take
 from .held_out import hold_out
 from .leave_one_out import known_codes
-from .outlier_laws import HotellingLaw, Law, exact_law
+from .outlier_laws import CHUNK_ROWS, HotellingLaw, Law, exact_law, measure, patterns, peaks, take
 from .outlier_ranks import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
 
 

@@ -9,9 +9,8 @@ from sklearn.utils import check_random_state
 
 from .._arrays import Array, Codes, NDArray, is_whole, np
 from ..densities import Rows
-from ..densities.counts import draw_codes
-from ..densities.product import missing_cells, take_rows
-from ..densities.texts import TextDensity
+from ..densities.counts import TextDensity, draw_codes
+from ..densities.density import missing_cells, rows_at
 from ..errors import DataError, SettingError, either, quoted, setting
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -95,7 +94,7 @@ def _heaviest(
     ratio = np.exp(asked.log_posterior(asked.rows(X))[:, known] - log_share)
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(wanted) - np.log1p(ratio) + rng.gumbel(size=len(wanted))), kind="stable")
-    return [take_rows(block, order[:n]) for block in blocks]
+    return [rows_at(block, order[:n]) for block in blocks]
 
 
 def _table(asked: Fitted, blocks: Rows, container: str, kept: ByBlock | None) -> Any:

@@ -20,7 +20,7 @@ from ..plots import (
 from ..plots._style import COLORS, INK, pyplot
 from ..plots._view import MOST_PANELS, View
 from ..plots.judging import JudgedRows
-from .judged import Answered
+from .facts import Answered
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
 OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."

@@ -16,11 +16,9 @@ from ..errors import SettingError, pip_install, setting
 from ..plots._view import View, percent
 from .drawing import class_color, class_colors, draw, draw_answers
 from .explorer import collect_explorer, script, write_json
-from .facts import collect_facts, collect_worth
-from .judged import Answered, collect_suspects, tell_answers
+from .facts import Answered, collect_facts, collect_suspects, collect_worth, tell_answers
 from .profile import nats, profile_view
-from .reasons import collect_effects, collect_swarms
-from .words import collect_words
+from .reasons import collect_effects, collect_swarms, collect_words
 
 STYLES = ("base.css", "tables.css", "form.css", "reasons.css", "table.css", "print.css")
 

@@ -10,10 +10,9 @@ from .._arrays import IN_MEMORY, Array, Codes, joint_code, np, parallel_map, row
 from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
-from ._checks import amounts, at_most, levels as levels_of
 from ._downdate import SLACK, faded, subtract_weights
 from .scatter import gather, spread
-from .statistic import Fields, Plain, Statistic
+from .statistic import Fields, Plain, Statistic, amounts, at_most, levels as levels_of
 
 JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
 CHUNK_ROWS = 1 << 16

@@ -13,7 +13,6 @@ from typing import Self
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
-from ._checks import alike, amounts, codes as codes_below, floats, in_range, scatters
 from ._downdate import downdate, faded, level_constants, subtract_rows, subtract_weights
 from .centred_sums import summarize_on_device, summarize_segments
 from .scatter import (
@@ -28,7 +27,7 @@ from .scatter import (
     keeps_own,
     spread,
 )
-from .statistic import Fields, Plain, Statistic
+from .statistic import Fields, Plain, Statistic, alike, amounts, codes as codes_below, floats, in_range, scatters
 
 WIDE = 128  # from this many columns on, a batch with fewer rows than columns is kept as rows
 

@@ -12,12 +12,11 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
-from ._checks import amounts, at_most, codes as codes_below
 from ._downdate import subtract_weights
 from .gaussian import GaussianStats
 from .patterns import CompletedStats, PatternStats
 from .scatter import gather, spread
-from .statistic import Fields, Plain, Statistic
+from .statistic import Fields, Plain, Statistic, amounts, at_most, codes as codes_below
 
 MOST_STEPS = 1 << 31
 KINDS: dict[str, type[Statistic]] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}

@@ -14,11 +14,10 @@ from typing import NoReturn, Self
 
 from .._arrays import Array, Codes, np, pattern_groups
 from ..errors import DataError, MergeError, NotLearnedError, either, setting
-from ._checks import amounts, at_most, codes as codes_below, grouped, places
 from ._downdate import faded
 from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter, spread
-from .statistic import Fields, Plain, Statistic
+from .statistic import Fields, Plain, Statistic, amounts, at_most, codes as codes_below, grouped, places
 
 Pattern = tuple[int, ...]  # positions of the observed columns
 MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns

@@ -18,7 +18,6 @@ from typing import Any, Self
 from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, is_sparse, np, parallel_map, row_chunks, rows_within
 from ..errors import NotLearnedError
 from ..schema import Level
-from ._checks import amounts, codes as codes_below
 from ._downdate import DUST, faded
 from .counts import CodedColumns
 from .rows import (
@@ -34,7 +33,7 @@ from .rows import (
     some_of,
     take_rows,
 )
-from .statistic import Fields, Plain
+from .statistic import Fields, Plain, amounts, codes as codes_below
 
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000

@@ -14,9 +14,8 @@ from typing import Any, Self
 from .._arrays import Array, Codes, NDArray, is_sparse, np, row_chunks, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, Name, sort_levels
-from ._checks import codes as codes_below, floats, in_range, levels as levels_of
 from .counts import CodedColumns, TextColumns
-from .statistic import Fields, Plain
+from .statistic import Fields, Plain, codes as codes_below, floats, in_range, levels as levels_of
 
 Keys = NDArray[np.uint64]
 

@@ -16,9 +16,8 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..errors import NotLearnedError
-from ._checks import amounts, codes as codes_below, floats, in_range
 from ._downdate import DUST, faded
-from .statistic import Fields, Plain, Statistic
+from .statistic import Fields, Plain, Statistic, amounts, codes as codes_below, floats, in_range
 
 DISTINCT = 10_000  # 160 kB per class and column
 

@@ -16,10 +16,9 @@ from .._arrays_api import is_device_array
 from .._dialect import Remark
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Name, Schema, repeated_names
-from .arrays import ArrayTable, ContainerError, SparseTable as SparseTable
+from .arrays import ArrayTable, ContainerError, DeviceTable, SparseTable as SparseTable
 from .cells import Frame, factorize as factorize, recode as recode
 from .dates import date_columns as find_dates
-from .devices import DeviceTable
 from .frames import FrameTable, as_rows as as_rows, declared_schema, label_values as label_values, with_empty
 from .texts import are_sentences as are_sentences, are_texts as are_texts, text_columns as find_texts
 from .writing import (

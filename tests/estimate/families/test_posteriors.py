@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.em.augment import can_augment
-from suffice.questions.parameters import posteriors
+from suffice.em.cell_passes import can_augment
+from suffice.questions.proba_interval import posteriors
 
 LEVEL, DRAWS = 1e-3, 1500  # of every goodness-of-fit test below; seeds are fixed
 

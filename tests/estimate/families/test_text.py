@@ -12,7 +12,7 @@ from suffice import Dirichlet, NaiveBayes
 from suffice.errors import DataError, ExportError, NotLearnedError, SchemaError, SettingError
 from suffice.stats import TextStats, texts
 from suffice.stats.counts import TextColumns
-from suffice.stats.words import BUCKETS, KINDS, LETTERS, Terms, bucket, spell, words_of
+from suffice.stats.texts import BUCKETS, KINDS, LETTERS, Terms, bucket, spell, words_of
 
 HOME = "the plumber comes at nine . please ring 🙂 dinner is ready see you soon it's late"
 WORK = "please send the report ! meeting at nine moved to room see agenda report is late"

@@ -22,13 +22,11 @@ from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSett
 from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
 from ...progress import tell
-from ...stats._checks import grouped
-from ...stats.statistic import Fields
-from ..budget import MANY_ROWS, rows_boosted
-from ..clock import Clock
+from ...stats.statistic import Fields, grouped
 from ..columns import FrozenColumns
 from ..folds import dealt
 from ..judge import HoldoutScorer
+from ..limits import MANY_ROWS, Clock, rows_boosted
 from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
 from ..sample import Sample, SomeRows
 from ..table_rows import Hidden

@@ -13,15 +13,14 @@ from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
 from ...densities.gaussian import MANY
 from ...export.program import Term
-from ...leave_one_out.generalized_eigen import LeftOut
-from ...leave_one_out.wishart import WishartClasses
+from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
-from ..budget import step_of_rows
 from ..columns import BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
 from ..judge import HoldoutScorer
+from ..limits import step_of_rows
 from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample
 from ..table_rows import Hidden

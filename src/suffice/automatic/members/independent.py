@@ -16,12 +16,11 @@ from typing import ClassVar
 from ..._arrays import Array, np
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.generalized_eigen import LeftOut
-from ...leave_one_out.wishart import SPHERES, WishartClasses
+from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
-from ..budget import step_of_rows
 from ..columns import RAW, BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
+from ..limits import step_of_rows
 from ..member import Additive, Candidate, Inputs, Part, Setting, TrainingStats, total, totals
 from ..sample import Sample
 from ..table_rows import Hidden

@@ -20,10 +20,10 @@ from typing import ClassVar
 from ..._arrays import Array, Codes, np
 from ...export.program import PiecewiseLinear, Term
 from ...kernels.columns import between_knots, spline_ratios
-from ..budget import step_of_rows
 from ..columns import INTERVALS, BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
 from ..knots import Splines
+from ..limits import step_of_rows
 from ..member import Additive, Candidate, Counts, Inputs, Part, Setting, TrainingStats, totals
 from ..sample import Sample
 

@@ -20,10 +20,8 @@ from ...estimate import Settings
 from ...estimate.families import TextFamily
 from ...export.program import Term
 from ...stats import TextStats
-from ...stats._checks import floats, grouped
-from ...stats.statistic import Fields
-from ...stats.texts import TEXTS, TIMES
-from ...stats.words import KINDS, TextReading, Vocabulary
+from ...stats.statistic import Fields, floats, grouped
+from ...stats.texts import KINDS, TEXTS, TIMES, TextReading, Vocabulary
 from ..columns import BinnedRows, FrozenColumns
 from ..folds import dealt
 from ..judge import HoldoutScorer

@@ -15,8 +15,7 @@ from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
 from ..priors import draw_gamma, estimate_categorical, level_shares, posterior_counts
-from ._removal import SLACK, LimitFamily, refuse, row_weights, without
-from .family import Settings
+from .family import SLACK, LimitFamily, Settings, refuse, row_weights, without
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import SparseTable, Table
 from ..priors import check_smoothing, draw_gamma, posterior_counts, pseudo_counts
-from ._removal import Counts, Entries, SumFamily, check_counts, entries, row_weights, weight_groups, without
-from .family import Settings
+from .family import Counts, Entries, Settings, SumFamily, check_counts, entries, row_weights, weight_groups, without
 
 NEGATIVE = "Negative values cannot be modelled: counts are at least 0"
 

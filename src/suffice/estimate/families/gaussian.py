@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Draw, Full, Gaussian, LowRank, MultivariateT
-from ...em.augment import augmented, can_augment
-from ...em.cell_passes import complete_rows, fill
+from ...em.cell_passes import augmented, can_augment, complete_rows, fill
 from ...em.cells import complete, weak_prior
 from ...errors import SingularCovarianceError
 from ...notes import Note
@@ -24,11 +23,10 @@ from ...stats import (
 )
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
-from ...table.devices import DeviceTable
+from ...table.arrays import DeviceTable
 from ..likelihood import GaussianEstimate
 from ..predictive import BayesEstimate, Predictive, draw, fewer_degrees
-from ..priors import NormalInverseWishart
-from ..shrinkage import Shrinkage
+from ..priors import NormalInverseWishart, Shrinkage
 from .family import Family, Settings
 
 Kept = PatternStats | GaussianStats

@@ -15,8 +15,7 @@ from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT, LEAST_LIMIT
 from ...table import Table
-from ._removal import SLACK, refuse, row_weights, without
-from .family import Family, Settings
+from .family import SLACK, Family, Settings, refuse, row_weights, without
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
 CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums

@@ -12,18 +12,16 @@ from typing import Any, NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np, sparse
 from ...densities import Limit
-from ...densities.texts import TextDensity
+from ...densities.counts import TextDensity
 from ...errors import SchemaError, SettingError, setting
 from ...notes import Note
 from ...schema import Kind
 from ...stats.counts import TextColumns
-from ...stats.texts import TEXTS, TIMES, TextStats
-from ...stats.words import TextReading
+from ...stats.texts import TEXTS, TIMES, TextReading, TextStats
 from ...table import Table
 from ..priors import smoothing_of
-from ._removal import SLACK, LimitFamily, refuse, row_weights, weight_groups, without
 from .counts import share_of_all, share_of_two
-from .family import Block, Settings
+from .family import SLACK, Block, LimitFamily, Settings, refuse, row_weights, weight_groups, without
 
 
 @dataclass(frozen=True, slots=True)

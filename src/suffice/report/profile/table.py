@@ -10,7 +10,7 @@ from ..._arrays import Array, Codes, NDArray, np
 from ...errors import DataError
 from ...fitted import Fitted
 from ...plots._view import label_codes
-from ...questions.drift_sides import ColumnSummary, learned_side
+from ...questions.drift_columns import ColumnSummary, learned_side
 from ...schema import Column, Kind, Level, column_name
 from ...stats.reservoir import ALL
 from ...table import Table

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from suffice.stats.lattice import find_lattice
+from suffice.questions.recorded import find_lattice
 
 UNITS = [1.0, 25.0, 1e6, 0.5, 0.1, 0.01, 0.05, 0.25, 1e-5, 2.54, 1 / 3, 1e-200, 1e200]
 
