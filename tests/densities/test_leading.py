@@ -188,7 +188,7 @@ def table(rng, n=3000, d=D, k=K):
 MODELS = [
     GaussianDiscriminant(),
     GaussianDiscriminant(shrinkage="oas", priors="uniform"),
-    MixtureDiscriminant(2, random_state=0),
+    MixtureDiscriminant(2, n_init=1, random_state=0),
     NaiveBayes(families={tuple(range(D)): "gaussian", D: "categorical"}),
     QuadraticDiscriminantAnalysis(reg_param=0.1),
 ]

@@ -175,8 +175,8 @@ def test_edits_that_keep_sums_large_keep_a_model_released(iris) -> None:
         lambda: GaussianDiscriminant(shrinkage="ledoit-wolf"),
         lambda: GaussianDiscriminant(shrinkage="ledoit-wolf", shared=True, divisor="unbiased"),
         lambda: GaussianDiscriminant(shrinkage="loo"),
-        lambda: MixtureDiscriminant(n_components=2, random_state=0),
-        lambda: MixtureDiscriminant(n_components=2, covariance="diagonal", shared=True, random_state=0),
+        lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
+        lambda: MixtureDiscriminant(n_components=2, covariance="diagonal", shared=True, n_init=1, random_state=0),
     ],
     ids=["ledoit-wolf", "ledoit-wolf, shared", "loo", "mixture", "mixture, shared"],
 )

@@ -83,7 +83,7 @@ MIXTURES = {
 
 @pytest.mark.parametrize("told", MIXTURES.values(), ids=MIXTURES)
 def test_mixtures_are_those_of_fit_and_read_the_rows_once(told, table, tmp_path, passes):
-    one, other = (MixtureDiscriminant(random_state=0, **told) for _ in range(2))
+    one, other = (MixtureDiscriminant(n_init=1, random_state=0, **told) for _ in range(2))
     one.fit_table(written(table, tmp_path), "kind", columns=NAMES)
     other.fit(table.select(NAMES), table["kind"])
     assert_same(one, other, table.select(NAMES))
@@ -94,9 +94,9 @@ def test_mixtures_are_those_of_fit_and_read_the_rows_once(told, table, tmp_path,
 def test_many_sources_give_one_mixture(table, tmp_path):
     own = table.select([*NAMES, "kind"]).slice(0, 300)
     path = written(own, tmp_path)
-    expected = MixtureDiscriminant(2, random_state=3).fit_table(path, "kind")
+    expected = MixtureDiscriminant(2, n_init=1, random_state=3).fit_table(path, "kind")
     for source in (own, pl.scan_parquet(path), own.to_batches(max_chunksize=77), stream(own)):
-        found = MixtureDiscriminant(2, random_state=3).fit_table(source, "kind")
+        found = MixtureDiscriminant(2, n_init=1, random_state=3).fit_table(source, "kind")
         assert_same(found, expected, own.select(NAMES))
 
 
@@ -105,18 +105,18 @@ def test_labels_that_are_a_dictionary_in_some_files_only(table, tmp_path):
     coded = table["kind"].slice(half).dictionary_encode()
     pq.write_table(table.slice(0, half), tmp_path / "0.parquet")
     pq.write_table(table.slice(half).set_column(4, "kind", coded), tmp_path / "1.parquet")
-    found = MixtureDiscriminant(2, random_state=0).fit_table(tmp_path, "kind", columns=NAMES)
-    expected = MixtureDiscriminant(2, random_state=0).fit(table.select(NAMES), table["kind"])
+    found = MixtureDiscriminant(2, n_init=1, random_state=0).fit_table(tmp_path, "kind", columns=NAMES)
+    expected = MixtureDiscriminant(2, n_init=1, random_state=0).fit(table.select(NAMES), table["kind"])
     assert_same(found, expected, table.select(NAMES))
 
 
 def test_weights_and_rows_that_are_left_out(half, tmp_path):
     weighted = half.append_column("copies", pa.array(np.arange(900) % 3))
     path = written(weighted, tmp_path)
-    found = MixtureDiscriminant(2, random_state=0)
+    found = MixtureDiscriminant(2, n_init=1, random_state=0)
     found.fit_table(path, "kind", columns=NAMES, weight="copies", unlabelled="skip")
     known = weighted.filter(weighted["kind"].is_valid())
-    expected = MixtureDiscriminant(2, random_state=0).fit(
+    expected = MixtureDiscriminant(2, n_init=1, random_state=0).fit(
         known.select(NAMES), known["kind"], known["copies"].to_numpy()
     )
     rows = known.select(NAMES)
@@ -158,7 +158,7 @@ JOINT = {
     "full": (GaussianDiscriminant, NAMES),
     "shared": (lambda: GaussianDiscriminant(shared=True), NAMES),
     "block of naive Bayes": (lambda: NaiveBayes({("a", "b", "c"): "gaussian"}), [*NAMES, "word"]),
-    "mixture": (lambda: MixtureDiscriminant(2, random_state=0), NAMES),
+    "mixture": (lambda: MixtureDiscriminant(2, n_init=1, random_state=0), NAMES),
 }
 
 
@@ -186,7 +186,7 @@ JOINING = {
     "naive Bayes": (NaiveBayes, [*NAMES, "word"]),
     "block": (lambda: NaiveBayes({("a", "b"): "gaussian"}), [*NAMES, "word"]),
     "one component": (lambda: MixtureDiscriminant(1), NAMES),
-    "mixture": (lambda: MixtureDiscriminant(2, random_state=0), NAMES),
+    "mixture": (lambda: MixtureDiscriminant(2, n_init=1, random_state=0), NAMES),
 }
 
 

@@ -89,7 +89,7 @@ def test_beyond_the_rows_kept_statistics_take_their_place():
     whole = GenerativeClassifier(keep_rows=rows).fit(X, y)
     again = GenerativeClassifier(keep_rows=rows).fit(X.iloc[::-1], y[::-1])
     assert_same(again, whole, X)
-    grown = GenerativeClassifier(keep_rows=rows).fit(X[:500], y[:500])
+    grown = GenerativeClassifier(keep_rows=rows).partial_fit(X[:500], y[:500])
     grown.partial_fit(X[500:], y[500:])
     assert np.abs(grown.predict_proba(X) - whole.predict_proba(X)).mean() < 0.1  # other knots
     before = grown.predict_proba(X)
@@ -108,7 +108,7 @@ def test_merges_of_models_frozen_apart_say_so(tmp_path):
     X, y = made()
 
     def fit(start, stop, keep_rows=100):
-        return GenerativeClassifier(keep_rows=keep_rows).fit(X[start:stop], y[start:stop])
+        return GenerativeClassifier(keep_rows=keep_rows).partial_fit(X[start:stop], y[start:stop])
 
     model = fit(0, 300).merge(fit(300, 600))
     (said,) = told_of_samples(model)

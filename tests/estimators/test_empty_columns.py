@@ -78,9 +78,9 @@ def test_parts_without_a_value_merge_in_any_order(name, kind, table, tmp_path):
     make, X, y, (empty, full) = parts(name, kind, table, tmp_path)
     whole = make().fit(X, y)
     ways = {
-        "merge": make().fit(*full).merge(make().fit(*empty)),
-        "merge into it": make().fit(*empty).merge(make().fit(*full)),
-        "batch": make().fit(*full).partial_fit(*empty),
+        "merge": make().partial_fit(*full).merge(make().partial_fit(*empty)),
+        "merge into it": make().partial_fit(*empty).merge(make().partial_fit(*full)),
+        "batch": make().partial_fit(*full).partial_fit(*empty),
         "first batch": make().partial_fit(*empty).partial_fit(*full),
         "file": by_file(make, (empty, full), tmp_path),
     }
@@ -110,7 +110,7 @@ def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path
     model.save(tmp_path / "model.suffice")
     again = load(tmp_path / "model.suffice")
     np.testing.assert_array_equal(again.predict_proba(empty[0]), model.predict_proba(empty[0]))
-    assert again.merge(make().fit(X, y)).statistics_.rows == ROWS * 3 // 2
+    assert again.merge(make().partial_fit(X, y)).statistics_.rows == ROWS * 3 // 2
 
 
 @pytest.mark.parametrize(("name", "kind"), LONG)
@@ -118,8 +118,8 @@ def test_frozen_columns_are_read_again_from_the_rows_kept(name, kind, tmp_path):
     """The first part is more than is kept: members learn it from its sample, and the joint statistics are exact."""
     _, X, y, (empty, full) = parts(name, kind, made(2 * ROWS), tmp_path)
     make = {"automatic": GenerativeClassifier, "forest": GenerativeForest}[name]
-    few = make(keep_rows=50).fit(*empty)
-    for model in (few, make(keep_rows=50).fit(*empty).merge(make(keep_rows=50).fit(*full))):
+    few = make(keep_rows=50).partial_fit(*empty)
+    for model in (few, make(keep_rows=50).partial_fit(*empty).merge(make(keep_rows=50).partial_fit(*full))):
         if model is few:
             model.partial_fit(*full)
         assert model.statistics_.rows == len(y)

@@ -183,7 +183,7 @@ LIGHT = {"island": {"Dream", "Biscoe"}, "body_mass_g": (None, 3600)}
         (GaussianDiscriminant(), LONG, True, False),
         (GaussianDiscriminant("diagonal", prior=NormalInverseWishart()), LONG, False, True),
         (GaussianDiscriminant(prior=NormalInverseWishart()), LONG, True, True),
-        (MixtureDiscriminant(2, random_state=0), HEAVY, False, False),
+        (MixtureDiscriminant(2, n_init=1, random_state=0), HEAVY, False, False),
         (NaiveBayes(), LIGHT, False, True),
         (NaiveBayes({"body_mass_g": "laplace"}), LIGHT, True, False),
         (GenerativeForest(), LIGHT | LONG, False, True),

@@ -107,9 +107,8 @@ def test_what_is_said_holds_for_new_subjects():
 def test_parts_merge_to_the_whole_and_a_group_may_be_in_both(make, rng, tmp_path):
     X, y, groups = subjects(rng, 20, 4, 6, 3)
     whole, half = make().fit(X, y, groups=groups), rng.permutation(len(y)) < len(y) // 2
-    parts = make().fit(X[half], y[half], groups=groups[half])
-    batches = make().fit(X[half], y[half], groups=groups[half])
-    parts.merge(make().fit(X[~half], y[~half], groups=groups[~half]))
+    parts, batches = (make().partial_fit(X[half], y[half], groups=groups[half]) for _ in range(2))
+    parts.merge(make().partial_fit(X[~half], y[~half], groups=groups[~half]))
     batches.partial_fit(X[~half], y[~half], groups=groups[~half])
     for other in (parts, batches):
         assert_allclose(other.predict_proba(X), whole.predict_proba(X), atol=1e-9)
@@ -233,7 +232,7 @@ def test_copies_within_a_group_leave_once(rng):
 
 @pytest.mark.parametrize("make", [GenerativeClassifier, GaussianDiscriminant, NaiveBayes])
 def test_a_column_that_names_subjects_is_pointed_out(make, rng, tmp_path):
-    X, y, groups = subjects(rng, 40)
+    X, y, groups = subjects(rng, 40, 8, 10)
     table = pd.DataFrame(X, columns=[*"abcdef"]).assign(patient=rng.permutation(1000)[:40][groups])
     again = pd.concat([table, table])  # copies say nothing
 

@@ -87,7 +87,7 @@ NUMBERS = {
     "LDA": GaussianDiscriminant(shared=True),
     "diagonal": GaussianDiscriminant(covariance="diagonal"),
     "spherical": GaussianDiscriminant(covariance="spherical", shared=True),
-    "mixture": MixtureDiscriminant(n_components=2, random_state=0),
+    "mixture": MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
     "Gaussian naive Bayes": NaiveBayes(families="gaussian"),
     "Laplace": NaiveBayes(families="laplace"),
     "Student t": NaiveBayes(families="gaussian", prior=NormalInverseWishart()),
@@ -189,7 +189,7 @@ def test_densities_of_others_are_drawn_from() -> None:
 ANY = {
     "gaussians": lambda: GaussianDiscriminant(),
     "naive Bayes": lambda: NaiveBayes(),
-    "mixture": lambda: MixtureDiscriminant(n_components=2, random_state=0),
+    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
     "forest": lambda: GenerativeForest(),
     "automatic": lambda: GenerativeClassifier(),
 }

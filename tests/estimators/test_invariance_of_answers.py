@@ -34,7 +34,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart(strength=8.0)),
     "chosen": lambda: GaussianDiscriminant(shrinkage="loo"),
     "chosen prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart(strength="loo")),
-    "mixture": lambda: MixtureDiscriminant(2, random_state=0),
+    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
     "naive Bayes": NaiveBayes,
     "laplace": lambda: NaiveBayes(dict.fromkeys(NUMBERS, "laplace")),
     "forest": GenerativeForest,
@@ -148,8 +148,8 @@ def told(kind: str, form: str) -> Form:
     if form == "copies":
         found.model = model.fit(X.iloc[again], y[again])
     elif form == "parts":
-        other = MODELS[kind]().fit(X[:6:2], y[:6:2]).partial_fit(X[6::2], y[6::2])
-        found.model = model.fit(X[1::2], y[1::2]).merge(other)
+        other = MODELS[kind]().partial_fit(X[:6:2], y[:6:2]).partial_fit(X[6::2], y[6::2])
+        found.model = model.partial_fit(X[1::2], y[1::2]).merge(other)
     else:
         found.model = model.fit(X, y, sample_weight=found.weight)
     return found

@@ -121,7 +121,7 @@ def test_it_is_what_models_of_the_same_rows_lose():
     [
         GaussianDiscriminant(),
         NaiveBayes(),
-        MixtureDiscriminant({"high": 1, "low": 2}, random_state=0),
+        MixtureDiscriminant({"high": 1, "low": 2}, n_init=1, random_state=0),
         GenerativeForest(),
     ],
     ids=lambda model: type(model).__name__,

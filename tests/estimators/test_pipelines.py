@@ -26,7 +26,7 @@ MODELS = {
     "diagonal": lambda: GaussianDiscriminant("diagonal"),
     "naive Bayes": NaiveBayes,
     "categorical": lambda: NaiveBayes("categorical"),
-    "mixture": lambda: MixtureDiscriminant(2, shared=True, random_state=0),
+    "mixture": lambda: MixtureDiscriminant(2, shared=True, n_init=1, random_state=0),
 }
 
 

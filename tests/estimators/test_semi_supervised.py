@@ -25,8 +25,8 @@ MODELS = {
     "spherical": GaussianDiscriminant("spherical"),
     "unbiased": GaussianDiscriminant(divisor="unbiased"),
     "naive": NaiveBayes(),
-    "mixture": MixtureDiscriminant(2, random_state=0),
-    "tied mixture": MixtureDiscriminant(2, shared=True, random_state=0),
+    "mixture": MixtureDiscriminant(2, n_init=1, random_state=0),
+    "tied mixture": MixtureDiscriminant(2, shared=True, n_init=1, random_state=0),
     "one component": MixtureDiscriminant(1),
 }
 

@@ -42,7 +42,7 @@ def too_few(n, alpha=0.1, draws=1):
         (lambda: GaussianDiscriminant(), 300, 2, 0.0),
         (lambda: NaiveBayes(), 300, 6, 0.0),
         (lambda: NaiveBayes(), 300, 6, 0.2),
-        (lambda: MixtureDiscriminant(2, random_state=0), 240, 1, 0.0),
+        (lambda: MixtureDiscriminant(2, n_init=1, random_state=0), 240, 1, 0.0),
         (lambda: GenerativeForest(), 240, 1, 0.0),
         (lambda: GenerativeClassifier(), 300, 1, 0.2),
     ],

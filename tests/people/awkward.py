@@ -178,13 +178,13 @@ def rare(folder: Path) -> Awkward:
 
 
 def wide(folder: Path) -> Awkward:
-    """Two hundred columns, most of them noise, in one of them the answer; a column that never varies."""
+    """Eighty columns, most of them noise, in one of them the answer; a column that never varies."""
     rng = np.random.default_rng(8)
     y = classes(rng, ("A", "B"))
-    X = np.round(rng.normal(size=(len(y), 200)), 3)
+    X = np.round(rng.normal(size=(len(y), 80)), 3)
     X[:, 17] = np.round(X[:, 17] + 2.5 * y, 3)
     X[:, 3] = 1.0
-    names = [f"gene {j}" for j in range(200)]
+    names = [f"gene {j}" for j in range(80)]
     label = np.array(["A", "B"])[y]
     lines = [",".join([*names, "type"])]
     lines += [",".join([*map(str, row), own]) for row, own in zip(X.tolist(), label, strict=True)]

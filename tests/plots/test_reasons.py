@@ -122,7 +122,7 @@ def test_effects_of_naive_bayes_are_its_terms(mixed):
 
 
 @pytest.mark.parametrize(
-    "estimator", [GaussianDiscriminant(), MixtureDiscriminant(2, random_state=0), GenerativeForest()]
+    "estimator", [GaussianDiscriminant(), MixtureDiscriminant(2, n_init=1, random_state=0), GenerativeForest()]
 )
 def test_effects_are_the_odds_of_a_row_of_which_nothing_else_is_known(estimator, blobs):
     X, y = blobs

@@ -19,8 +19,8 @@ MODELS = {
     "diagonal": lambda: GaussianDiscriminant("diagonal"),
     "spherical": lambda: GaussianDiscriminant("spherical", shared=True),
     "shrunken": lambda: GaussianDiscriminant(shrinkage=0.3),
-    "mixture": lambda: MixtureDiscriminant(2, random_state=0),
-    "mda": lambda: MixtureDiscriminant(2, covariance="diagonal", shared=True, random_state=0),
+    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
+    "mda": lambda: MixtureDiscriminant(2, covariance="diagonal", shared=True, n_init=1, random_state=0),
     "gaussian": lambda: NaiveBayes(),
     "laplace": lambda: NaiveBayes("laplace"),
     "predictive": lambda: NaiveBayes("gaussian", prior=NormalInverseWishart()),
@@ -87,7 +87,7 @@ def test_mixture_contributions_are_shapley_values_of_marginal_mixtures(rng):
     X = rng.normal(size=(120, 3)) @ rng.normal(size=(3, 3))
     X[::2] += 2.0
     y = np.arange(120) % 3
-    model = MixtureDiscriminant(2, random_state=1).fit(X, y)
+    model = MixtureDiscriminant(2, n_init=1, random_state=1).fit(X, y)
     rows = X[:7]
 
     def value(columns):

@@ -32,8 +32,8 @@ CASES = {
     "shrunken": (lambda: GaussianDiscriminant(shrinkage=0.1), 3, 100, 20),
     "prior": (lambda: GaussianDiscriminant(prior=NormalInverseWishart()), 1, 20, 20),
     "prior, two classes": (lambda: GaussianDiscriminant(prior=NormalInverseWishart()), 2, 40, 20),
-    "mixture of one class": (lambda: MixtureDiscriminant(2, random_state=0), 1, 60, 4),
-    "mixtures": (lambda: MixtureDiscriminant(2, random_state=0), 2, 60, 4),
+    "mixture of one class": (lambda: MixtureDiscriminant(2, n_init=1, random_state=0), 1, 60, 4),
+    "mixtures": (lambda: MixtureDiscriminant(2, n_init=1, random_state=0), 2, 60, 4),
     "wrong family": (lambda: NaiveBayes("laplace"), 2, 60, 5),
     "automatic": (GenerativeClassifier, 2, 60, 4),
 }
@@ -91,7 +91,7 @@ def test_learned_rows_rank_among_those_of_their_class(rng):
     assert 0 < NaiveBayes().fit(X, y).outlier_pvalues(X, y)[3] <= 1
     far = np.concatenate([X, [[90.0, 90.0]]])
     own = np.append(y, "a")
-    for model in (NaiveBayes(), MixtureDiscriminant(2, random_state=0), GenerativeClassifier()):
+    for model in (NaiveBayes(), MixtureDiscriminant(2, n_init=1, random_state=0), GenerativeClassifier()):
         p = model.fit(far, own).outlier_pvalues(far, own)  # the missing cell included
         assert p[-1] == p[own == "a"].min() == pytest.approx(1 / 31)
 

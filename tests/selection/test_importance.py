@@ -26,7 +26,7 @@ PLAIN = {
 }
 KINDS = {
     **PLAIN,
-    "mixture": lambda: MixtureDiscriminant(n_components=2, random_state=0),
+    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
     "forest": GenerativeForest,
     "automatic": GenerativeClassifier,
 }

@@ -190,11 +190,18 @@ def test_every_kind_of_member_is_among_those():
 # --- where there is no choice, rows are asked ---
 
 
-@pytest.fixture
-def saved(tmp_path):
-    """A model with trees, where it is saved, and its table."""
+@pytest.fixture(scope="module")
+def learned():
     X, y = mixed()
-    model = GenerativeClassifier().fit(X, y)
+    return GenerativeClassifier().fit(X, y), X, y
+
+
+@pytest.fixture
+def saved(learned, tmp_path):
+    """A model with trees, where it is saved, and its table; an edit replaces its value, which other tests share."""
+    own, X, y = learned
+    model = GenerativeClassifier()
+    vars(model).update(vars(own))
     model.save(tmp_path / "m.suffice")
     return model, tmp_path / "m.suffice", X, y
 
@@ -384,7 +391,7 @@ def with_trees(folder):
         model = GenerativeClassifier().fit(X, y)
         model.save(folder / "trees.suffice")
         TREES["parts"], TREES["answers"] = parts_of(folder / "trees.suffice"), model.predict_log_proba(X[:9])
-        TREES["rows"] = X[:9]
+        TREES["rows"], TREES["model"] = X[:9], model
     return TREES["parts"], TREES["rows"], TREES["answers"]
 
 
@@ -454,8 +461,8 @@ def test_the_choice_is_small(tmp_path):
 
 def test_trees_without_folds_are_made_anew_and_the_same(tmp_path):
     """The file holds the trees of all rows alone; what asks those of folds answers to the bit as before."""
-    X, y = grown()
-    model = GenerativeClassifier().fit(X, y)
+    with_trees(tmp_path)
+    model = TREES["model"]
     model.save(tmp_path / "m.suffice")
     trees = [name.split("_")[2] for name in parts_of(tmp_path / "m.suffice") if name.endswith("_threshold.npy")]
     assert trees == ["0"]

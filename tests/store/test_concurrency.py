@@ -24,7 +24,7 @@ MODELS = {
     "shared": lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
     "diagonal": lambda: GaussianDiscriminant("diagonal", shared=True),
     "naive bayes": lambda: NaiveBayes(),
-    "mixture": lambda: MixtureDiscriminant(n_components=2, random_state=0),
+    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
     "automatic": lambda: GenerativeClassifier(),
 }
 EACH = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
