@@ -55,7 +55,7 @@ COMMANDS = {
         "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
     ),
     "labels": ("look:labels", "Say which labels of a table are probably wrong."),
-    "cells": ("cells:cells", "Say which cells of a table are probably wrong, and by what slip."),
+    "cells": ("look:cells", "Say which cells of a table are probably wrong, and by what slip."),
     "columns": ("assess:columns", "Say what each column is worth, and which few columns serve as well as all."),
     "drift": (
         "assess:drift",
