@@ -11,9 +11,22 @@ from typing import Any
 
 
 class Foreign:
-    """An object of another make: equal, hashed and printed as it is; what ours do not name is asked of it itself."""
+    """An object of another make: equal, hashed and printed as it is; what ours do not name is asked of it itself.
+
+    A subclass, whose second base is a contract, asks the object for every verb and property of that, and has those of
+    the contract itself where the object has none. Answers of the verbs named in `made` are made into what is ours.
+    """
 
     __slots__ = ("given",)
+
+    def __init_subclass__(cls, **made: Callable[[Any], Any]) -> None:
+        for name, own in vars(cls.__bases__[1]).items():
+            if name.startswith("_") or name in vars(cls):
+                continue
+            if isinstance(own, property):
+                setattr(cls, name, _asked_property(name, own))
+            elif callable(own):
+                setattr(cls, name, _asked_verb(name, own, made.get(name)))
 
     def __init__(self, given: Any) -> None:
         self.given = given
@@ -24,11 +37,6 @@ class Foreign:
             return self.__getattr__(name)
         except AttributeError:
             return default
-
-    def asked(self, verb: str, default: Callable[..., Any], *arguments: object) -> Any:
-        """Return what its own verb answers, of arguments as they were handed in; if it has none, the default."""
-        own = self.offered(verb)
-        return default(self, *arguments) if own is None else own(*map(given, arguments))
 
     def __getattr__(self, name: str) -> Any:
         if name == "given" or name.startswith("__"):  # while a copy or a pickle is being made
@@ -51,3 +59,28 @@ class Foreign:
 def given(value: Any) -> Any:
     """Return an object as it was handed in."""
     return value.given if isinstance(value, Foreign) else value
+
+
+def _asked_property(name: str, default: property) -> property:
+    """Return a property that asks the object of another make, which must have one that the contract owes."""
+    owed = getattr(default, "__isabstractmethod__", False)
+
+    def ask(self: Foreign) -> Any:
+        if owed or self.offered(name) is not None:
+            return getattr(self.given, name)
+        return default.__get__(self)
+
+    return property(ask)
+
+
+def _asked_verb(name: str, default: Callable[..., Any], made: Callable[[Any], Any] | None) -> Callable[..., Any]:
+    """Return a method that asks the object of another make, with arguments as they were handed in."""
+    owed = getattr(default, "__isabstractmethod__", False)
+
+    def ask(self: Foreign, *arguments: object) -> Any:
+        if not owed and not callable(self.offered(name)):
+            return default(self, *arguments)
+        found = getattr(self.given, name)(*map(given, arguments))
+        return found if made is None else made(found)
+
+    return ask

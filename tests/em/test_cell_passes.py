@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, load
 from suffice.em import cell_passes as sweep, cells as em
+from suffice.em.accelerated_em import watch
 from suffice.em.step import Moments
 from suffice.errors import MergeError
 from suffice.stats import (
@@ -82,21 +83,20 @@ def test_sums_add_over_batches(table, rng, shared):
 )
 @example(seed=77, missing=0.5, form=PooledScatter, by_rows=False, d=4)  # a thousand steps, close to singular
 def test_the_likelihood_never_falls(seed, missing, form, by_rows, d):
-    """Step by step, as `progress` tells it, over patterns, weights and structures, singular ones among them."""
+    """Step by step, as who watches is told, over patterns, weights and structures, singular ones among them."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(2, size=40)
     X = rng.normal(size=(40, d)) @ rng.normal(size=(d, d)) + codes[:, None]
     X = np.where(rng.random(X.shape) < missing, np.nan, X)
     weight = rng.integers(1, 4, size=40).astype(float)
     seen: list[tuple[int, float]] = []
-    if by_rows:
-        found = sweep.complete_rows(X, codes, 2, weight, form, lambda *step: seen.append(step))
-        singular = found.secured.any()
-    else:
-        notes = []
-        stats = PatternStats.summarize(X, codes, 2, weight, form)
-        em.complete(stats, notes.append, lambda *step: seen.append(step))
-        singular = any("usable" in note.what for note in notes)
+    with watch(lambda *step: seen.append(step)):
+        if by_rows:
+            singular = sweep.complete_rows(X, codes, 2, weight, form).secured.any()
+        else:
+            notes = []
+            em.complete(PatternStats.summarize(X, codes, 2, weight, form), notes.append)
+            singular = any("usable" in note.what for note in notes)
     reached = np.array([likelihood for _, likelihood in seen])
     # squared distances, on average one for each cell, in directions with an eigenvalue down to 5e-7
     rounding = 0.5 * weight.sum() * d * np.finfo(np.float64).eps / 5e-7

@@ -13,6 +13,7 @@ from suffice import GaussianDiscriminant
 from suffice.densities import Full
 from suffice.densities.covariance import USABLE
 from suffice.em import cell_passes as sweep, cells as em
+from suffice.em.accelerated_em import watch
 from suffice.em.step import nearest_spd
 from suffice.errors import DataError, SingularCovarianceError
 from suffice.estimate import Settings, Shrinkage
@@ -259,10 +260,11 @@ def test_a_saddle_is_left(form, by_rows, units):
     """
     rows, codes = np.random.default_rng(0).permutation(MURRAY) * units, np.zeros(12, dtype=np.int64)
     seen: list[tuple[int, float]] = []
-    if by_rows:
-        stats = sweep.complete_rows(rows, codes, 1, None, form, lambda *step: seen.append(step)).complete
-    else:
-        stats = em.complete(PatternStats.summarize(rows, codes, 1, None, form), None, lambda *s: seen.append(s))
+    with watch(lambda *step: seen.append(step)):
+        if by_rows:
+            stats = sweep.complete_rows(rows, codes, 1, None, form).complete
+        else:
+            stats = em.complete(PatternStats.summarize(rows, codes, 1, None, form))
     sigma = stats.scatter.values.reshape(2, 2) / 12 / units / np.array(units)[:, None]
     assert_allclose(stats.mean / units, 0.0, atol=1e-6)
     assert_allclose(sigma, [[8 / 3, 4 / 3], [4 / 3, 8 / 3]], rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,39 +15,22 @@ from .judge import HoldoutScorer
 from .member import Member
 from .pool import StackedEnsemble, exchange_priors, mix_with_prior
 from .sample import Sample, SomeRows
-from .stack import centred, summed
+from .stack import centred
 from .table_rows import Hidden
 from .weighing import JudgedMember, judge_in_folds, power_of_rows
 
 MANY = 2000  # rows; of fewer, calls are so short that threads would wait for each other
 
 
-class PoolByColumns:
-    """Rows of the sample that an automatic classifier was judged on, by the columns that are known of them.
-
-    Every member of any weight is asked for what it says with cells unknown, each row left out as it was when the member
-    was chosen, at the settings chosen with all columns. The weights of members are then found anew for just these
-    columns, each row out of them, too; those that single columns have beside their member stay as they are.
-    """
-
-    how: ClassVar[str] = "leave-one-out, the members weighed anew for each set of columns"
+class _ByColumns:
+    """Rows of the sample that an automatic classifier was judged on, by the columns that are known of them."""
 
     def __init__(
-        self, automatic: StackedEnsemble, index: Codes, weight: Array, positions: Sequence[int], log_prior: Array | None
+        self, automatic: StackedEnsemble, index: Codes, positions: Sequence[int], log_prior: Array | None
     ) -> None:
         assert automatic.sample is not None
         self.automatic, self.positions, self.log_prior = automatic, np.asarray(positions), log_prior
-        self.rows = SomeRows(automatic.sample, index)
-        sample, scale = self.rows.sample, weight * (len(index) / weight.sum())
-        self.judge = HoldoutScorer(sample.codes, automatic.offset[index], scale, scale * sample.single / sample.weight)
-        self.power = power_of_rows(sample, self.judge)
-        alone = automatic.stack.weight[len(automatic.members) :]
-        parts = zip(automatic.single_places(sample.rows), automatic.left_out_columns(sample), alone, strict=True)
-        self.single = [(place, own * centred(part)) for place, part, own in parts]
-        weighed = zip(automatic.members, automatic.stack.weight, strict=False)
-        self.heavy = [own for own, weight in weighed if weight] or list(automatic.members)
-        self._sums: dict[str, _Sums] = {}
-        self._took: dict[str, float] = {}  # seconds, by which members are begun: no answer depends on it
+        self.rows, self.offset = SomeRows(automatic.sample, index), automatic.offset[index]
 
     def without(self, column: int | None) -> Array:
         """Return log posteriors (n, k) by all columns but one, or by all."""
@@ -59,20 +43,49 @@ class PoolByColumns:
     def _log_posterior(self, hidden: Codes) -> Array:
         with single_blas_thread():  # many small products
             scores = self._pooled(hidden)
-        return self._under_priors(mix_with_prior(log_softmax(scores), self.judge.offset, self.automatic.floor))
+        return self._under_priors(mix_with_prior(log_softmax(scores), self.offset, self.automatic.floor))
+
+    def _under_priors(self, found: Array) -> Array:
+        floor = self.automatic.floor
+        return found if self.log_prior is None else exchange_priors(found, self.offset, self.log_prior, floor)
+
+    @abstractmethod
+    def _pooled(self, hidden: Codes) -> Array:
+        """Return the scores (n, k) of the pool, class priors included, without some columns."""
+
+
+class PoolByColumns(_ByColumns):
+    """Rows of the sample that an automatic classifier was judged on, by the columns that are known of them.
+
+    Every member of any weight is asked for what it says with cells unknown, each row left out as it was when the member
+    was chosen, at the settings chosen with all columns. The weights of members are then found anew for just these
+    columns, each row out of them, too; those that single columns have beside their member stay as they are.
+    """
+
+    how: ClassVar[str] = "leave-one-out, the members weighed anew for each set of columns"
+
+    def __init__(
+        self, automatic: StackedEnsemble, index: Codes, weight: Array, positions: Sequence[int], log_prior: Array | None
+    ) -> None:
+        super().__init__(automatic, index, positions, log_prior)
+        sample, scale = self.rows.sample, weight * (len(index) / weight.sum())
+        self.judge = HoldoutScorer(sample.codes, self.offset, scale, scale * sample.single / sample.weight)
+        self.power = power_of_rows(sample, self.judge)
+        alone = automatic.stack.weight[len(automatic.members) :]
+        parts = zip(automatic.single_places(sample.rows), automatic.left_out_columns(sample), alone, strict=True)
+        self.single = [(place, own * centred(part)) for place, part, own in parts]
+        weighed = zip(automatic.members, automatic.stack.weight, strict=False)
+        self.heavy = [own for own, weight in weighed if weight] or list(automatic.members)
+        self._sums: dict[str, _Sums] = {}
+        self._took: dict[str, float] = {}  # seconds, by which members are begun: no answer depends on it
 
     @property
     def by_others(self) -> Array:
         """The log posteriors (n, k) by all columns at settings and weights that other rows chose, of few rows."""
         return self._under_priors(self.automatic.left_out_posterior[self.rows.index])
 
-    def _under_priors(self, found: Array) -> Array:
-        offset, floor = self.judge.offset, self.automatic.floor
-        return found if self.log_prior is None else exchange_priors(found, offset, self.log_prior, floor)
-
     def _pooled(self, hidden: Codes) -> Array:
-        """Return the scores (n, k) of the pool, class priors included, without some columns."""
-        offset = self.judge.offset.copy()
+        offset = self.offset.copy()
         if len(hidden) == len(self.positions):
             return offset
         for place, part in self.single:
@@ -105,7 +118,7 @@ class PoolByColumns:
         return self._sums[own.name].without(hidden)
 
 
-class PoolShown:
+class PoolShown(_ByColumns):
     """Rows of the sample that an automatic classifier was judged on, some of whose cells it is shown, as new rows are.
 
     Every member is asked for what it says where the other cells are missing, each row left out; its weight is that of
@@ -115,32 +128,11 @@ class PoolShown:
     how: ClassVar[str] = "leave-one-out, at the weights of rows with as many known cells"
     by_others: ClassVar[None] = None
 
-    def __init__(
-        self, automatic: StackedEnsemble, index: Codes, positions: Sequence[int], log_prior: Array | None
-    ) -> None:
-        assert automatic.sample is not None
-        self.automatic, self.positions, self.log_prior = automatic, np.asarray(positions), log_prior
-        self.rows, self.offset = SomeRows(automatic.sample, index), automatic.offset[index]
-
-    def without(self, column: int | None) -> Array:
-        """Return log posteriors (n, k) by all columns but one, or by all."""
-        return self._log_posterior(np.flatnonzero(self.positions == column))
-
-    def log_posterior(self, known: Sequence[int]) -> Array:
-        """Return log posteriors (n, k) by the known columns, by their positions in the table."""
-        return self._log_posterior(np.flatnonzero(~np.isin(self.positions, list(known))))
-
-    def _log_posterior(self, columns: Codes) -> Array:
-        pool, hidden = self.automatic, Hidden(columns, as_missing=True)
-        shown = self.rows.sample.hiding(columns)
-        weights, biased = pool.weights_of(shown.rows.known.sum(axis=1))
-        each = zip(pool.members, weights, strict=False)
-        with single_blas_thread():  # many small products
-            parts = [own.left_out_without(self.rows, hidden) if np.any(weight) else None for own, weight in each]
-            parts += pool.left_out_columns(shown)
-            scores = summed(self.offset + biased * pool.stack.bias, weights, parts)
-        found = mix_with_prior(log_softmax(scores), self.offset, pool.floor)
-        return found if self.log_prior is None else exchange_priors(found, self.offset, self.log_prior, pool.floor)
+    def _pooled(self, hidden: Codes) -> Array:
+        shown, as_missing = self.rows.sample.hiding(hidden), Hidden(hidden, as_missing=True)
+        known, columns = shown.rows.known.sum(axis=1), self.automatic.left_out_columns(shown)
+        scores = self.automatic.summed
+        return scores(known, self.offset, lambda own: own.left_out_without(self.rows, as_missing), columns)
 
 
 @dataclass(frozen=True)

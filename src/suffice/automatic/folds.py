@@ -49,6 +49,16 @@ def dealt(sample: Sample, folds: int = FOLDS) -> Codes:
     return deal(content(sample.rows), sample.codes, folds) if sample.place is None else sample.place
 
 
+def by_fold(place: Codes, k: int, scores: Callable[[int, Codes], Array]) -> Array:
+    """Return scores (n, k) of rows in folds `place` (n,): `scores` gives those of a fold, and of these of its rows."""
+    out = np.empty((len(place), k))
+    for fold in range(int(place.max(initial=0)) + 1):
+        own = np.flatnonzero(place == fold)
+        if len(own):
+            out[own] = scores(fold, own)
+    return out
+
+
 def content(rows: MixedRows) -> Keys:
     """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order.
 
@@ -115,10 +125,11 @@ class FoldedGaussians:
 
     def scores(self, strength: float, sphere: float) -> Array:
         """Return log densities (n, k) at one setting, missing cells integrated out."""
-        scores = np.empty((len(self.place), len(self.members[0].stats.weight)))
-        for v, (member, own) in enumerate(zip(self.members, self.cells, strict=True)):
-            scores[self.place == v] = member.density(strength, sphere).log_density(own)
-        return scores
+
+        def of_fold(fold: int, own: Codes) -> Array:
+            return self.members[fold].density(strength, sphere).log_density(self.cells[fold])
+
+        return by_fold(self.place, len(self.members[0].stats.weight), of_fold)
 
 
 class FoldedAgain:
@@ -148,14 +159,13 @@ class FoldedAgain:
         place = folds.place[rows.index]
         if (strength, sphere) not in self._densities:
             self._densities[strength, sphere] = [member.density(strength, sphere) for member in folds.members]
-        cells = rows.sample.rows.gaussian_without(self.version, hidden)
-        out = np.zeros((len(cells), self.stats.k))
-        for v, (density, turn) in enumerate(zip(self._densities[strength, sphere], folds.turns, strict=True)):
-            own = np.flatnonzero(place == v)
-            if len(own):
-                mine = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
-                out[own] = density.log_density(mine)
-        return out
+        cells, densities = rows.sample.rows.gaussian_without(self.version, hidden), self._densities[strength, sphere]
+
+        def of_fold(fold: int, own: Codes) -> Array:
+            turn = folds.turns[fold]
+            return densities[fold].log_density(cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn)
+
+        return by_fold(place, self.stats.k, of_fold)
 
 
 def without_each(stats: PatternStats, parts: Sequence[PatternStats]) -> list[PatternStats]:

@@ -384,9 +384,9 @@ class Member(ABC):
         return ()
 
     @property
-    @abstractmethod
     def setting(self) -> dict[str, float]:
-        """What was chosen, by name."""
+        """What was chosen, by name: attributes of its own, if it does not say otherwise."""
+        return {name: getattr(self, name) for name in self.settings}
 
     def notes(self, names: Sequence[Name]) -> tuple[Note, ...]:
         """Return what is to be said of it where it has weight; `names` are those of all columns, numbers first."""

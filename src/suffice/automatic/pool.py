@@ -127,11 +127,20 @@ class StackedEnsemble:
         return found
 
     def _scores(self, rows: BinnedRows, known: Codes, prior: Array) -> Array:
-        """Return prior + bias + Σ_m weight_m F_m, (n, k), of rows that all know less than usual, or none of them."""
+        """Return the scores (n, k) of rows that all know less than usual, or none of them."""
+        return self.summed(known, prior, lambda own: own.member.scores(rows), self.single_columns(rows))
+
+    def summed(
+        self, known: Codes, prior: Array, scores: Callable[[JudgedMember], Array], columns: Sequence[Array]
+    ) -> Array:
+        """Return prior + bias + Σ_m weight_m F_m, (n, k), of rows of which so many cells (n,) are `known`.
+
+        `scores` gives F of each member that has a weight, `columns` are those of columns with weights of their own.
+        """
         weights, biased = self.weights_of(known)
         members = zip(self.members, weights, strict=False)
-        parts = (own.member.scores(rows) if np.any(weight) else None for own, weight in members)
-        return summed(prior + biased * self.stack.bias, weights, chain(parts, self.single_columns(rows)))
+        parts = (scores(own) if np.any(weight) else None for own, weight in members)
+        return summed(prior + biased * self.stack.bias, weights, chain(parts, columns))
 
     def weights_of(self, known: Codes) -> tuple[Sequence[Array], Array]:
         """Return the weight of each member and single column, each for all rows or by row (n, 1), and of the biases.
@@ -164,11 +173,8 @@ class StackedEnsemble:
     def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
         offset = priors_without(self.class_weight, sample, PSEUDO)
         offset = offset if log_prior is None else log_prior
-        weights, biased = self.weights_of(sample.rows.known.sum(axis=1))
-        each = zip(self.members, weights, strict=False)
-        parts = [own.member.left_out(sample) if np.any(weight) else None for own, weight in each]
-        parts += self.left_out_columns(sample)
-        scores = summed(offset + biased * self.stack.bias, weights, parts)
+        known, columns = sample.rows.known.sum(axis=1), self.left_out_columns(sample)
+        scores = self.summed(known, offset, lambda own: own.member.left_out(sample), columns)
         return mix_with_prior(log_softmax(scores), offset, self.floor)
 
     def left_out_columns(self, sample: Sample) -> list[Array]:

@@ -6,7 +6,7 @@ alone: columns, statistics, trees and levels. The members themselves are made of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ..stats.dependent_rows import as_judged
 from ..stats.rows import Units, deal_groups
 from .choose import choose
 from .columns import BinnedRows, FrozenColumns
+from .folds import by_fold
 from .joint import ShrunkGaussianFamily, choose_joint
 from .judge import HoldoutScorer
 from .limits import MOST_JUDGED
@@ -218,24 +219,25 @@ class GroupFolds:
 
     def scores(self, member: Member, sample: Sample) -> Array:
         """Return the scores (n, k) of learned rows, each by the member made without its fold."""
-        assert sample.place is not None
-        out = np.empty((len(sample), self.known[0][0].k))
-        for fold, own in enumerate(self._made(member)):
-            mine = np.flatnonzero(sample.place == fold)
-            if len(mine):
-                out[mine] = own.scores(self._read(sample, mine, fold))
-        return out
+        return self._by_fold(member, sample, lambda own, read: own.scores(read))
 
     def columns(self, member: Member, sample: Sample) -> Iterator[Array]:
         """Yield the scores (n, k) of each column of a member that adds them up."""
-        assert sample.place is not None
         for j in range(member.width):
-            out = np.empty((len(sample), self.known[0][0].k))
-            for fold, own in enumerate(self._made(member)):
-                mine = np.flatnonzero(sample.place == fold)
-                if len(mine):
-                    (out[mine],) = own.columns(self._read(sample, mine, fold), [j])
-            yield out
+
+            def column(own: Member, read: BinnedRows, j: int = j) -> Array:
+                return next(own.columns(read, [j]))
+
+            yield self._by_fold(member, sample, column)
+
+    def _by_fold(self, member: Member, sample: Sample, scores: Callable[[Member, BinnedRows], Array]) -> Array:
+        assert sample.place is not None
+        made = self._made(member)
+        return by_fold(
+            sample.place,
+            self.known[0][0].k,
+            lambda fold, mine: scores(made[fold], self._read(sample, mine, fold)),
+        )
 
     def judged(self, candidates: Iterable[Candidate], sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:
         """Yield the candidates, each judged by these folds."""

@@ -389,45 +389,19 @@ class Density(ABC):
 Draw = Callable[[np.random.RandomState], Density]  # of parameters
 
 
-class ForeignDensity(Foreign, Density):
+class ForeignDensity(
+    Foreign,
+    Density,
+    log_density=np.asarray,
+    marginal=lambda found: None if found is None else as_density(found),
+):
     """A density that does not inherit from `Density`, with what it lacks added."""
 
     __slots__ = ()
 
-    def log_density(self, rows: object) -> Array:
-        return np.asarray(self.given.log_density(rows))
-
-    def limit(self, rows: object) -> Limit:
-        return self.asked("limit", Density.limit, rows)  # type: ignore[no-any-return]
-
-    def terms(self, rows: object) -> Array | None:
-        return self.asked("terms", Density.terms, rows)  # type: ignore[no-any-return]
-
-    def limit_terms(self, rows: object) -> tuple[Array | None, Array] | None:
-        return self.asked("limit_terms", Density.limit_terms, rows)  # type: ignore[no-any-return]
-
-    def marginal(self, columns: Sequence[int]) -> Density | None:
-        verb = self.offered("marginal")
-        return None if verb is None else as_density(verb(columns))
-
-    def prefixes(self, rows: object, orders: Codes) -> Iterator[Array] | None:
-        return self.asked("prefixes", Density.prefixes, rows, orders)  # type: ignore[no-any-return]
-
     def center(self) -> Array | None:
         found = self.offered("location")
         return None if found is None else np.asarray(found)
-
-    def condition(self, rows: object, posterior: Array) -> object:
-        return self.given.condition(rows, posterior)
-
-    def sample(self, rows: object, codes: Codes, rng: np.random.RandomState) -> object:
-        return self.given.sample(rows, codes, rng)
-
-    def within(self, rows: Array, low: Array, high: Array) -> Within | None:
-        return self.asked("within", Density.within, rows, low, high)  # type: ignore[no-any-return]
-
-    def outcomes(self, rows: object) -> Iterator[Outcomes]:
-        return self.asked("outcomes", Density.outcomes, rows)  # type: ignore[no-any-return]
 
     @property
     def has_outcomes(self) -> bool:
@@ -441,12 +415,6 @@ class ForeignDensity(Foreign, Density):
     def can_sample(self) -> bool:
         return self.offered("sample") is not None
 
-    def log_prior(self) -> float:
-        return float(self.asked("log_prior", Density.log_prior))
-
-    def parameters(self, j: int) -> dict[str, Array]:
-        return dict(self.asked("parameters", Density.parameters, j))
-
     def column_levels(self, j: int) -> Sequence[Level] | None:
         found = self.offered("levels")
         return None if found is None else found[j]
@@ -458,7 +426,7 @@ class ForeignDensity(Foreign, Density):
 
 def as_density(given: object) -> Density:
     """Return a density with every verb, whoever wrote it; one that inherits from `Density` as it is."""
-    return given if isinstance(given, Density) else ForeignDensity(given)
+    return given if isinstance(given, Density) else ForeignDensity(given)  # type: ignore[abstract]
 
 
 # ── Independent blocks of columns: the joint density of naive Bayes and of every mixed table ──────────────────────────

@@ -106,20 +106,19 @@ class _State:
             setattr(self, name, [each[kept] for each in own] if isinstance(own, list) else own[kept])
 
 
-def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | None = None) -> Climb:
+def climb(problem: Problem, start: Point, max_steps: int) -> Climb:
     """Return the parameters of largest likelihood, to rounding: two orders of summing rows end at the same estimate.
 
-    `progress`, or who watches (see `watch`), is called with the number of each step and the log likelihood before it.
+    Who watches, see `watch`, is called with the number of each step and the log likelihood before it.
     From a start without correlations symmetric cells lead straight to a saddle; from there the way leads on.
     """
-    progress = _WATCHER.get() if progress is None else progress
     unit = np.sqrt(np.diagonal(start.covariance, axis1=1, axis2=2))
-    reached = _climb(problem, start, unit, max_steps, progress, 0)
+    reached = _climb(problem, start, unit, max_steps, 0)
     aside = _beside_saddle(problem, reached) if reached.moved == 0 else None
     if aside is None:
         return reached
     units, beside = aside
-    further = _climb(problem.take(units), beside, unit[units], max_steps, progress, reached.steps)
+    further = _climb(problem.take(units), beside, unit[units], max_steps, reached.steps)
     higher = further.likelihood >= reached.likelihood[units]
     likelihood, secured, arrived = reached.likelihood.copy(), reached.secured.copy(), reached.arrived.copy()
     risen = units[higher]
@@ -159,8 +158,8 @@ def _beside_saddle(problem: Problem, reached: Climb) -> tuple[Codes, Point] | No
     return (np.flatnonzero(above), _some(beside, above)) if above.any() else None
 
 
-def _climb(problem: Problem, start: Point, unit: Array, max_steps: int, progress: Progress | None, done: int) -> Climb:
-    state = _begin(problem, start, unit)
+def _climb(problem: Problem, start: Point, unit: Array, max_steps: int, done: int) -> Climb:
+    state, progress = _begin(problem, start, unit), _WATCHER.get()
     found, reached = state.x.copy(), state.likelihood.copy()
     live, secured = np.arange(len(found)), np.zeros(len(found), dtype=bool)
     memory = max(1, min(MEMORY, MEMORY_CELLS // (2 * max(1, found.size))))

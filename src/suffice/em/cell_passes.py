@@ -14,7 +14,6 @@ from ..densities import Density, Draw, Gaussian
 from ..errors import DataError, either
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
-from .accelerated_em import Progress
 from .cells import PatternGroup, Units, check_columns, climb_from, groups_of
 from .step import Moments, Parts, Point, Regressions, add_up, as_scatter, expect, maximize
 
@@ -153,9 +152,7 @@ class _Problem:
         return replace(self, ridge=ridge)
 
 
-def complete_rows(
-    rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter], progress: Progress | None = None
-) -> CompletedStats:
+def complete_rows(rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter]) -> CompletedStats:
     """Return the completed statistics of rows (n, d), in chunks: no pattern is kept."""
     n, d = rows.shape
     check_columns(d)
@@ -177,7 +174,7 @@ def complete_rows(
     g = len(start.covariance)
     guard, everyone = units.ridge(shared, total), np.arange(g, dtype=np.int64)
     problem = _Problem(run, start, total, units.lonely(shared), units.within, guard, np.zeros((g, d)), everyone)
-    complete, reached = climb_from(problem, total, units, form, progress)
+    complete, reached = climb_from(problem, total, units, form)
     secured = np.broadcast_to(reached.secured, total.shape).astype(np.float64)
     return CompletedStats(complete, cells.weight, secured, reached.steps, reached.moved)
 

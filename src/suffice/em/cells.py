@@ -17,7 +17,7 @@ from ..schema import Level
 from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
-from .accelerated_em import Climb, Problem, Progress, climb
+from .accelerated_em import Climb, Problem, climb
 from .step import (
     PRIOR_ROWS,
     Parts,
@@ -41,7 +41,6 @@ MAX_COLUMNS = 4096  # EM holds d × d matrices
 def complete(
     stats: PatternStats,
     report: Callable[[Note], None] | None = None,
-    progress: Progress | None = None,
     classes: Sequence[Level] = (),
     most_steps: int | None = None,
     spreads_known: bool = False,
@@ -54,9 +53,7 @@ def complete(
     unless all are known (`spreads_known`): a prior among the complete rows tells them, be it worth less than a row.
 
     `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular,
-    or EM did not settle, so that the class had to be given a weak prior, see `step.prior_ridge`;
-    `progress` at every step with its number and the log likelihood of the observed cells in nats, up to a constant that
-    the units decide.
+    or EM did not settle, so that the class had to be given a weak prior, see `step.prior_ridge`.
     """
     if not stats.incomplete:
         return stats.complete
@@ -66,7 +63,7 @@ def complete(
     problem = problem_of(groups, units, stats)
     if spreads_known:
         problem = replace(problem, lonely=np.zeros_like(problem.lonely))
-    found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress, most_steps)
+    found, reached = climb_from(problem, problem.weight, units, stats.complete.form, most_steps)
     for note in climb_notes(reached.steps, reached.moved, reached.secured, classes):
         if report is not None:
             report(note)
@@ -156,13 +153,12 @@ def climb_from(
     weight: Array,
     units: Units,
     form: type[Scatter],
-    progress: Progress | None = None,
     most_steps: int | None = None,
 ) -> tuple[GaussianStats, Climb]:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter
     with single_blas_thread():
-        reached = climb(problem, units.start(shared), MAX_STEPS if most_steps is None else most_steps, progress)
+        reached = climb(problem, units.start(shared), MAX_STEPS if most_steps is None else most_steps)
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     return units.restored(weight, point.mean, values, form), reached

@@ -7,7 +7,7 @@ Supervised learning from incomplete data via an EM approach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
@@ -22,7 +22,6 @@ from .cell_passes import fill_shared_out
 LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
 Flags = NDArray[np.bool_]
-Progress = Callable[[float], None]
 ComponentStats = GaussianStats | PatternStats | CompletedStats
 
 
@@ -126,7 +125,6 @@ class Job:
     log_prior: Array | None = None  # class priors (k,) in nats; None: the classes' shares of the weight
     max_iter: int = 500
     tol: float = 1e-5
-    progress: Progress | None = None
 
     @classmethod
     def start(
@@ -138,13 +136,12 @@ class Job:
         log_prior: Array | None = None,
         max_iter: int = 500,
         tol: float = 1e-5,
-        progress: Progress | None = None,
     ) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)
         stats = model.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
         total = float(rows.weight.sum())
-        return cls(model, model.estimate(stats).components, total, log_prior, max_iter, tol, progress)
+        return cls(model, model.estimate(stats).components, total, log_prior, max_iter, tol)
 
     def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
         """Return what fills missing cells before components are known: the Gaussian of each one's class."""
@@ -270,8 +267,6 @@ def _run(state: _State, job: Job) -> tuple[int, bool]:
             return step, True
         gain = likelihood - state.trace[-1] if state.trace else np.inf
         state.trace.append(likelihood)
-        if job.progress is not None:
-            job.progress(likelihood)
         if gain <= job.tol * job.total:
             return step, True
         if step < job.max_iter:

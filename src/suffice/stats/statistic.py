@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, lower_factor, np
-from .._foreign import Foreign, given
+from .._foreign import Foreign
 from ..errors import MergeError
 from ..schema import Level, check_text
 
@@ -142,6 +142,7 @@ def _check_scatter(matrix: Array) -> None:
 Fields = dict[str, Stored]  # what a file holds of a statistic: named arrays
 Plain = dict[str, Any]  # and values of JSON, whose types are judged where they are read
 AuxArrays = tuple[Fields, Plain]
+EDITS = ("subtract", "scale", "regroup")
 
 
 def written_alike(mine: tuple[Fields, Plain], theirs: tuple[Fields, Plain]) -> bool:
@@ -199,13 +200,7 @@ class Statistic(ABC):
     @property
     def edits(self) -> frozenset[str]:
         """Which of "subtract", "scale" and "regroup" there are."""
-        own = type(self)
-        here = {
-            "subtract": own.subtract is not Statistic.subtract,
-            "scale": own.scale is not Statistic.scale,
-            "regroup": own.regroup is not Statistic.regroup,
-        }
-        return frozenset(verb for verb, there in here.items() if there)
+        return frozenset(verb for verb in EDITS if getattr(type(self), verb) is not getattr(Statistic, verb))
 
     def parts(self) -> tuple[Statistic, ...]:
         """Return the statistics it is made of: those of complete rows before those of patterns of missing cells."""
@@ -230,63 +225,36 @@ class Statistic(ABC):
         return type(self).from_arrays(fields, plain)
 
 
-class ForeignStatistic(Foreign, Statistic):
+def as_statistic(given: object) -> Statistic:
+    """Return a statistic with every verb, whoever wrote it; one that inherits from `Statistic` as it is."""
+    return given if isinstance(given, Statistic) else ForeignStatistic(given)  # type: ignore[abstract]
+
+
+class ForeignStatistic(
+    Foreign,
+    Statistic,
+    merge=as_statistic,
+    place=as_statistic,
+    subtract=as_statistic,
+    scale=as_statistic,
+    regroup=as_statistic,
+    dense=as_statistic,
+    column_weight=np.asarray,
+):
     """A statistic that does not inherit from `Statistic`, with what it lacks added."""
 
     __slots__ = ()
 
-    def merge(self, other: object) -> Statistic:
-        return as_statistic(self.given.merge(given(other)))
-
-    def place(self, index: Sequence[int], k: int) -> Statistic:
-        return as_statistic(self.given.place(index, k))
-
-    def column_weight(self) -> Array:
-        return np.asarray(self.given.column_weight())
-
-    def arrays(self) -> tuple[Fields, Plain]:
-        fields, plain = self.given.arrays()
-        return fields, plain
-
-    @classmethod
-    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        raise NotImplementedError("the type of the statistic is not known: see `read_back`")
-
     def read_back(self, fields: Fields, plain: Plain) -> Statistic:
         return as_statistic(type(self.given).from_arrays(fields, plain))
 
-    def subtract(self, other: object) -> Statistic:
-        return as_statistic(self._edit("subtract")(given(other)))
-
-    def scale(self, factor: float) -> Statistic:
-        return as_statistic(self._edit("scale")(factor))
-
-    def regroup(self, index: Codes, k: int) -> Statistic:
-        return as_statistic(self._edit("regroup")(index, k))
-
-    def _edit(self, verb: str) -> Any:
-        found = self.offered(verb)
-        if found is None:
-            raise MergeError.not_editable(self.kind, verb)
-        return found
+    def parts(self) -> tuple[Statistic, ...]:
+        return (self,)
 
     @property
     def edits(self) -> frozenset[str]:
-        return frozenset(verb for verb in ("subtract", "scale", "regroup") if self.offered(verb) is not None)
-
-    def dense(self) -> Statistic:
-        verb = self.offered("dense")
-        return self if verb is None else as_statistic(verb())
-
-    @property
-    def is_rounded(self) -> bool:
-        return bool(self.offered("is_rounded", False))
+        return frozenset(verb for verb in EDITS if self.offered(verb) is not None)
 
     @property
     def kind(self) -> str:
         return type(self.given).__name__
-
-
-def as_statistic(given: object) -> Statistic:
-    """Return a statistic with every verb, whoever wrote it; one that inherits from `Statistic` as it is."""
-    return given if isinstance(given, Statistic) else ForeignStatistic(given)

@@ -24,7 +24,7 @@ from ...notes import Kind, Note
 from ...progress import tell
 from ...stats.statistic import Fields, grouped
 from ..columns import FrozenColumns
-from ..folds import dealt
+from ..folds import by_fold, dealt
 from ..judge import HoldoutScorer
 from ..limits import MANY_ROWS, Clock, rows_boosted
 from ..member import Begun, Candidate, Chosen, Setting, TrainingStats
@@ -203,11 +203,6 @@ class BoostedMember(DatedTrees):
         what = "boosted trees are left out"
         why = f"{known.columns.d:,} columns and {known.k:,} classes would take too long"
         return (Note(what, why, kind=Kind.SPARED),)
-
-    @property
-    def setting(self) -> dict[str, float]:
-        """How often trees were added."""
-        return {"rounds": self.rounds}
 
     def left_out(self, sample: Sample) -> Array:
         """Return scores of rows the trees were not grown on, as only those that are kept are."""
@@ -437,13 +432,16 @@ class Folds:
         """Return scores (n, k) of some rows, some columns hidden."""
         place, columns = self.place[rows.index], rows.sample.rows.forest.columns
         cells, numbers = rows.sample.cells(hidden, None, dated=True), len(columns.numbers)
+
+        def of_fold(fold: int, own: Codes) -> Array:
+            unseen = self.unseen[fold]
+            if unseen is not None:
+                unseen = unseen[rows.index[own]] & (cells[own, numbers : columns.d] >= 0)  # what is hidden stays so
+            return self.trees[fold].scores(columns.with_unseen(cells[own], unseen))
+
         out = np.empty((len(place), len(self.base)))
         out[:, self.rare] = self.of_rare
-        for v, own in enumerate(self.trees):
-            mine, unseen = np.flatnonzero(place == v), self.unseen[v]
-            if unseen is not None:
-                unseen = unseen[rows.index[mine]] & (cells[mine, numbers : columns.d] >= 0)  # what is hidden stays so
-            out[np.ix_(mine, self.present)] = own.scores(columns.with_unseen(cells[mine], unseen))
+        out[:, self.present] = by_fold(place, len(self.present), of_fold)
         return out + self.base
 
 

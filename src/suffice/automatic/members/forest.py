@@ -163,11 +163,6 @@ class ForestMember(TreeMember):
         return cls(frozen, part.counts[0], known.weight, setting["strength"])
 
     @property
-    def setting(self) -> dict[str, float]:
-        """The strength t."""
-        return {"strength": self.strength}
-
-    @property
     def shares(self) -> Array:
         """The share of each class in all rows (k,)."""
         return np.asarray((self.weight + PSEUDO) / (self.weight + PSEUDO).sum())

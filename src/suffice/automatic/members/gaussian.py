@@ -230,11 +230,6 @@ class GaussianMember(BlockMember):
         """Whether a > 0, ∞ included, and 0 ≤ γ ≤ 1."""
         return setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """The amounts a and γ."""
-        return {"strength": self.strength, "sphere": self.sphere}
-
     @cached_property
     def density(self) -> MultivariateT:
         """The predictive density of new rows."""

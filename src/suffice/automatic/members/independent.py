@@ -75,11 +75,6 @@ class IndependentMember(Additive):
         """Whether a > 0, ∞ included."""
         return setting["strength"] > 0.0
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """The amount a."""
-        return {"strength": self.strength}
-
     @cached_property
     def densities(self) -> tuple[MultivariateT, ...]:
         """The predictive density of new rows by column."""

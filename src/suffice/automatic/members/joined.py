@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import product
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, NDArray, log_softmax, np
+from ..._arrays import Array, Codes, log_softmax, np
 from ...densities import MultivariateT
 from ...leave_one_out.wishart import WishartClasses
 from ...notes import Kind, Note
@@ -21,7 +21,7 @@ from ...stats import FullScatter, GaussianStats, PatternStats
 from ...stats.statistic import Fields
 from ..columns import FrozenColumns
 from ..completion import complete_tied, fill_blindly
-from ..folds import FOLDS, dealt
+from ..folds import FOLDS, by_fold, dealt
 from ..judge import HoldoutScorer
 from ..member import Candidate, Chosen, Setting, TrainingStats
 from ..sample import Sample
@@ -48,9 +48,9 @@ class Rows:
     count: Array
     k: int
 
-    def without(self, out: NDArray[np.bool_]) -> Rows:
-        """Return the rows less some of the labelled ones (n,)."""
-        kept = np.flatnonzero(~out)
+    def without(self, out: Codes) -> Rows:
+        """Return the rows less some of the labelled ones, by their numbers."""
+        kept = np.delete(np.arange(len(self.codes)), out)
         return Rows(self.cells[kept], self.codes[kept], self.weight[kept], self.unlabelled, self.count, self.k)
 
     def climb(self, strength: float, sphere: float, share: float) -> WishartClasses:
@@ -125,11 +125,6 @@ class SemiSupervisedGaussian(BlockMember):
         what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
         return (Note(what, "EM over so many columns and classes would take too long", kind=Kind.LEFT_OUT),)
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """The amounts a and γ, and how much unlabelled rows count."""
-        return {"strength": self.strength, "sphere": self.sphere, "share": self.share}
-
     @cached_property
     def density(self) -> MultivariateT:
         """The predictive density of new rows."""
@@ -166,11 +161,11 @@ def choose_setting(
 
 def scores_by_folds(rows: Rows, cells: Array, place: Codes, setting: tuple[float, float, float]) -> Array:
     """Return log densities (n, k) of the rows `cells` (n, p) at (a, γ, share), each by EM without its fold."""
-    scores = np.empty((len(cells), rows.k))
-    for v in range(int(place.max(initial=0)) + 1):
-        out = place == v
-        scores[out] = rows.without(out).climb(*setting).density(*setting[:2]).log_density(cells[out])
-    return scores
+
+    def of_fold(fold: int, own: Codes) -> Array:
+        return rows.without(own).climb(*setting).density(*setting[:2]).log_density(cells[own])
+
+    return by_fold(place, rows.k, of_fold)
 
 
 def rows_of(version: str, known: TrainingStats, sample: Sample) -> Rows | None:

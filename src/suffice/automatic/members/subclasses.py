@@ -22,6 +22,7 @@ from ...stats import FullScatter, GaussianStats
 from ...stats.statistic import Fields
 from ..columns import SCORES, BinnedRows, FrozenColumns
 from ..completion import fill_blindly
+from ..folds import by_fold
 from ..judge import HoldoutScorer
 from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample, SomeRows
@@ -140,10 +141,11 @@ def choose_split(
         numbers = [min(numbers, key=lambda parts: min(loss for loss, _, _ in tried(parts, [0])))]
     found = ((loss, n, sphere, a) for n in numbers for loss, sphere, a in tried(n, range(FOLDS)))
     _, parts, sphere, strength = min(found, key=lambda own: own[0])
-    scores = np.empty((len(rows), k))
-    for v in range(FOLDS):
-        scores[place == v] = without(v, parts).density(strength, sphere).log_density(rows[place == v])
-    return parts, strength, sphere, scores
+
+    def of_fold(fold: int, own: Codes) -> Array:
+        return without(fold, parts).density(strength, sphere).log_density(rows[own])
+
+    return parts, strength, sphere, by_fold(place, k, of_fold)
 
 
 @dataclass(frozen=True)
@@ -213,11 +215,6 @@ class SubclassMember(Member):
         """Whether so many parts are tried, a > 0, ∞ included, and 0 ≤ γ ≤ 1."""
         return setting["parts"] in PARTS and setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """The number of parts, a and γ."""
-        return {"parts": self.parts, "strength": self.strength, "sphere": self.sphere}
-
     def cells(self, reading: BinnedRows) -> Array:
         """Return the rows as the density reads them."""
         return reading.gaussian(SCORES)[:, self.used]
@@ -267,10 +264,8 @@ class _Again:
         return self._scores(rows.whole, place, cells)
 
     def _scores(self, sample: Sample, place: Codes, cells: Array) -> Array:
-        out = np.empty((len(cells), self.known.k))
-        for v, density in enumerate(self._found(sample)):
-            out[place == v] = density.log_density(cells[place == v])
-        return out
+        found = self._found(sample)
+        return by_fold(place, self.known.k, lambda fold, own: found[fold].log_density(cells[own]))
 
     def _found(self, sample: Sample) -> list[SubclassDensity]:
         if not self._folds:

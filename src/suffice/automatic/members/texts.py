@@ -23,7 +23,7 @@ from ...stats import TextStats
 from ...stats.statistic import Fields, floats, grouped
 from ...stats.texts import KINDS, TEXTS, TIMES, TextReading, Vocabulary
 from ..columns import BinnedRows, FrozenColumns
-from ..folds import dealt
+from ..folds import by_fold, dealt
 from ..judge import HoldoutScorer
 from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats
 from ..sample import Sample, SomeRows
@@ -125,11 +125,6 @@ class TextBayes(OfTexts):
             raise ValueError("words of a model without texts")
         stats = tuple(entries[2 * j] for j in range(known.columns.texts))
         return cls(stats, kind != cls.kinds[0], float(setting["strength"]), kind)
-
-    @property
-    def setting(self) -> dict[str, float]:
-        """The pseudo-count of every word."""
-        return {"strength": self.strength}
 
     @property
     def _family(self) -> TextFamily:
@@ -262,11 +257,6 @@ class TextRule(OfTexts):
     def allows(cls, setting: Setting) -> bool:
         return 0.0 < setting["ridge"] < np.inf
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """How much the squares of the weights count."""
-        return {"ridge": self.ridge}
-
     def of_columns(self, reading: BinnedRows) -> list[Array]:
         return self.rule().of_columns(reading)
 
@@ -291,12 +281,9 @@ class TextRule(OfTexts):
         place, reading = self.place[rows.index], rows.sample.rows
         if hidden is not None:
             reading = reading.hiding(hidden.columns)
-        out = np.zeros((len(place), len(self.folds()[0].level)))
-        for fold, rule in enumerate(self.folds()):
-            mine = np.flatnonzero(place == fold)
-            if len(mine):
-                out[mine] = np.sum(rule.of_columns(reading[mine]), axis=0)
-        return out
+        rules = self.folds()
+        k = len(rules[0].level)
+        return by_fold(place, k, lambda fold, own: np.sum(rules[fold].of_columns(reading[own]), axis=0))
 
 
 @dataclass(frozen=True, eq=False)

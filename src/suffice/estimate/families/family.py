@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..._arrays import IN_CACHE, Array, Codes, NDArray, np, row_chunks, rows_within, sparse
-from ..._foreign import Foreign, given
+from ..._foreign import Foreign
 from ...densities import Density, Draw, Limit, as_density
 from ...errors import DataError
 from ...notes import Note
@@ -196,91 +196,30 @@ class Block:
         object.__setattr__(self, "family", as_family(self.family))
 
 
-class ForeignFamily(Foreign, Family):
+def _joined(found: object) -> Family | None:
+    return None if found is None else as_family(found)
+
+
+class ForeignFamily(
+    Foreign,
+    Family,
+    zero=as_statistic,
+    summarize=as_statistic,
+    count=as_statistic,
+    fill=as_statistic,
+    add_squares=as_statistic,
+    estimate=lambda found: (as_density(found[0]), found[1]),
+    joint=_joined,
+    component=_joined,
+):
     """A family that does not inherit from `Family`, with what it lacks added; equal and printed as the one given."""
 
     __slots__ = ()
 
-    @property
-    def name(self) -> str:
-        return self.given.name  # type: ignore[no-any-return]
-
-    def encode(self, table: Table, positions: Sequence[int]) -> object:
-        return self.given.encode(table, positions)
-
-    def zero(self, k: int, columns: int) -> Statistic:
-        return as_statistic(self.given.zero(k, columns))
-
-    def summarize(self, rows: object, codes: Codes, k: int, weight: Array | None) -> Statistic:
-        return as_statistic(self.given.summarize(rows, codes, k, weight))
-
-    def estimate(self, stats: Statistic, settings: Settings) -> tuple[Density, list[Note]]:
-        density, notes = self.given.estimate(given(stats), settings)
-        return as_density(density), notes
-
-    def posterior(self, stats: Statistic, settings: Settings) -> Draw | None:
-        return self.asked("posterior", Family.posterior, stats, settings)  # type: ignore[no-any-return]
-
-    @property
-    def support(self) -> str | None:
-        return self.offered("support")  # type: ignore[no-any-return]
-
-    @property
-    def takes_missing(self) -> bool:
-        return bool(self.offered("takes_missing", True))
-
-    @property
-    def takes_sparse(self) -> bool:
-        return bool(self.offered("takes_sparse", False))
-
-    def recode(self, rows: object, stats: Statistic) -> object:
-        return self.asked("recode", Family.recode, rows, stats)
-
-    def joint(self) -> Family | None:
-        found = self.asked("joint", Family.joint)
-        return None if found is None else as_family(found)
-
-    def check_possible(self, stats: Statistic) -> None:
-        self.asked("check_possible", Family.check_possible, stats)
-
-    def leave_one_out_limit(
-        self, rows: object, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Limit | None:
-        arguments = rows, stats, codes, weight, settings
-        return self.asked("leave_one_out_limit", Family.leave_one_out_limit, *arguments)  # type: ignore[no-any-return]
-
-    def leave_one_out(
-        self, rows: object, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array | None:
-        arguments = rows, stats, codes, weight, settings
-        return self.asked("leave_one_out", Family.leave_one_out, *arguments)  # type: ignore[no-any-return]
-
-    @property
-    def fills(self) -> bool:
-        return bool(self.offered("fills", False))
-
-    def misses(self, rows: object) -> bool:
-        return bool(self.asked("misses", Family.misses, rows))
-
-    def count(self, rows: object, codes: Codes, k: int, weight: Array | None) -> Statistic:
-        return as_statistic(self.offered("count", self.given.summarize)(rows, codes, k, weight))
-
-    def fill(self, rows: object, codes: Codes, k: int, weight: Array, density: Density) -> Statistic:
-        return as_statistic(self.given.fill(rows, codes, k, weight, given(density)))
-
-    def prior_squares(self, stats: Statistic, secured: NDArray[np.bool_]) -> Array:
-        return np.asarray(self.given.prior_squares(given(stats), secured))
-
-    def add_squares(self, stats: Statistic, squares: Array) -> Statistic:
-        return as_statistic(self.given.add_squares(given(stats), squares))
-
-    def log_prior_of_squares(self, density: Density, squares: Array) -> float:
-        return float(self.given.log_prior_of_squares(given(density), squares))
-
 
 def as_family(given: object) -> Family:
     """Return a family with every verb, whoever wrote it; one that inherits from `Family` as it is."""
-    return given if isinstance(given, Family) else ForeignFamily(given)
+    return given if isinstance(given, Family) else ForeignFamily(given)  # type: ignore[abstract]
 
 
 def lacking(given: object) -> list[str]:
