@@ -93,7 +93,7 @@ def test_sets_are_of_rows_held_out_of_models_that_choose_as_the_released_one(iri
     total = 0.0
     for number in range(5):
         there, out = fold != number, fold == number
-        fitted = make().fit(rows[there], labels[there], sample_weight=sample.weight[there])
+        fitted = make().partial_fit(rows[there], labels[there], sample_weight=sample.weight[there])
         like = released if isinstance(model, GenerativeClassifier) else None
         found = fitted.release(like=like).predict_log_proba(rows[out])
         place = np.arange(out.sum()), np.searchsorted(model.classes_, labels[out])
@@ -246,7 +246,7 @@ def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -
     X = pd.DataFrame({f"x{j}": rng.normal(size=180) + 1.5 * y for j in range(3)})
     X.loc[rng.random(180) < 0.1, "x0"] = np.nan
     X, y = X[::3], y[::3]
-    released = GenerativeClassifier().fit(X, y).release()
+    released = GenerativeClassifier().partial_fit(X, y).release()
     members = released.statistics_.blocks[-1]
     assert members.part(PairCounts).counts == {}
     assert any((np.diff(z) == 0).any() for _, z in members.columns.scores)
@@ -257,7 +257,7 @@ def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -
 def test_automatic_classifiers_released_alike_merge_and_others_say_what_to_do(penguins) -> None:
     X, y = penguins
     parts = [slice(start, 230, 3) for start in range(3)]
-    sites = [GenerativeClassifier().fit(X[own], y[own]) for own in parts]
+    sites = [GenerativeClassifier().partial_fit(X[own], y[own]) for own in parts]
     first = sites[0].release()
     with pytest.raises(MergeError, match="--like"):
         sites[0].release().merge(sites[1].release())
@@ -269,15 +269,15 @@ def test_automatic_classifiers_released_alike_merge_and_others_say_what_to_do(pe
     assert merged.statistics_.rows == 230
     assert merged.rows_held_.least == 5
     assert _log_loss(merged, X[230:], y[230:]) < alone + 0.02
-    fresh = GenerativeClassifier().fit(X[:60], y[:60]).merge(merged)  # rows that are held are read on its knots
+    fresh = GenerativeClassifier().partial_fit(X[:60], y[:60]).merge(merged)  # rows that are held are read on its knots
     assert fresh.statistics_.rows == 290
     assert fresh.rows_held_.least is None
 
 
 def test_a_class_that_only_one_site_knows_is_in_the_merged_model(penguins) -> None:
     X, y = penguins
-    two = GenerativeClassifier().fit(X[y != "Gentoo"], y[y != "Gentoo"]).release()
-    three = GenerativeClassifier().fit(X, y).release(like=two)
+    two = GenerativeClassifier().partial_fit(X[y != "Gentoo"], y[y != "Gentoo"]).release()
+    three = GenerativeClassifier().partial_fit(X, y).release(like=two)
     assert (two.merge(three).predict(X[y == "Gentoo"]) == "Gentoo").mean() > 0.9
 
 
@@ -310,7 +310,7 @@ def test_the_weight_of_the_heaviest_row_is_not_told(iris, tmp_path) -> None:
     weight = np.ones(150)
     weight[7] = 3.14159
     for make in (lambda: NaiveBayes(), lambda: GenerativeClassifier()):
-        released = make().fit(*iris, sample_weight=weight).release()
+        released = make().partial_fit(*iris, sample_weight=weight).release()
         assert released.statistics_.heaviest == 4.0
 
 

@@ -38,7 +38,7 @@ def test_statistics_are_as_those_of_drawn_rows(form) -> None:
         found = draw_completed(groups, means, covariance, form, rng)
         return np.concatenate([found.mean.ravel(), found.scatter.values.ravel()])
 
-    n = 1500
+    n = 1000
     one, other = (np.array([draw() for _ in range(n)]) for draw in (of_rows, of_statistics))
     error = 5 * np.sqrt(2 / n) * one.std(axis=0)
     assert (np.abs(one.mean(axis=0) - other.mean(axis=0)) < error).all()

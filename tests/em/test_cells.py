@@ -107,12 +107,12 @@ def test_likelihood_never_falls_where_extrapolation_overshoots(seed, monkeypatch
 
 @SHARED
 def test_the_estimate_is_a_maximum(table, rng, shared):
-    """Moving any parameter a little, in 40 random directions, lowers the likelihood."""
+    """Moving any parameter a little, in 20 random directions, lowers the likelihood."""
     X, codes = table
     means, covariances, notes = fit(X, codes, shared)
     assert notes == []
     best = log_likelihood(X, codes, means, covariances)
-    for _ in range(40):
+    for _ in range(20):
         for size in (1e-3, 1e-2):
             turn = np.eye(4) + size * rng.normal(size=(len(covariances), 4, 4))
             moved = turn @ covariances @ turn.transpose(0, 2, 1)
@@ -131,7 +131,7 @@ def test_weights_are_copies(table, rng, shared):
 
 def test_a_class_with_its_own_covariance_is_estimated_from_its_own_rows(rng):
     """Also where so few rows show so little that their likelihood has several maxima."""
-    for _ in range(40):
+    for _ in range(20):
         few = rng.normal(size=(8, 3)) @ (np.eye(3) + rng.normal(size=(3, 3)))
         few[3:] = np.where(rng.random((5, 3)) < 0.4, np.nan, few[3:])
         others = rng.normal(size=(12, 3)) * [0.3, 1.0, 4.0] + 1.0

@@ -14,6 +14,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.errors import DataError, SchemaError, SettingError
 
 CLASSES = np.array(["a", "b", "c"])
+DRAWS = 30  # tables; `levels` allows for as many
 
 
 def table(
@@ -45,7 +46,7 @@ def levels(p: list[float], most: float = 3.5) -> None:
 def test_p_values_hold_their_level_where_nothing_moved(m: int, n: int, labels: bool) -> None:
     rng = np.random.default_rng(1)
     joint, least, within, shares = [], [], [], []
-    for _ in range(40):
+    for _ in range(DRAWS):
         model = NaiveBayes().fit(*table(rng, m))
         X, y = table(rng, n)
         found = model.drift(X, y if labels else None)
@@ -60,7 +61,7 @@ def test_p_values_hold_their_level_where_nothing_moved(m: int, n: int, labels: b
 def test_statistics_alone_hold_their_level() -> None:
     rng = np.random.default_rng(2)
     joint, within = [], []
-    for _ in range(40):
+    for _ in range(DRAWS):
         one, other = (NaiveBayes(keep_rows=0).fit(*table(rng, 300)) for _ in range(2))
         found = one.drift(other)
         assert "no rows" in found.compared
@@ -74,7 +75,7 @@ def test_statistics_alone_hold_their_level() -> None:
 def test_class_shares_are_told_from_the_rest(labels: bool) -> None:
     rng = np.random.default_rng(3)
     within = []
-    for _ in range(40):
+    for _ in range(DRAWS):
         model = NaiveBayes().fit(*table(rng, 400))
         X, y = table(rng, 300, (0.2, 0.2, 0.6))
         found = model.drift(X, y if labels else None)
@@ -158,7 +159,7 @@ def test_a_sample_of_the_rows_counts_as_a_sample() -> None:
     """Of 3,000 rows 300 are kept: p-values hold their level all the same."""
     rng = np.random.default_rng(16)
     joint, p = [], []
-    for _ in range(40):
+    for _ in range(DRAWS):
         X = np.round(rng.normal(size=(3000, 2)), 1)  # many rows are equal
         y = (rng.random(3000) < 0.05).astype(int)
         found = GaussianDiscriminant(keep_rows=300).fit(X, y).drift(np.round(rng.normal(size=(500, 2)), 1))
@@ -257,7 +258,7 @@ def test_classes_of_a_few_rows_are_not_missed(labels: bool) -> None:
     """Of a class of six rows a fold leaves out one or two: new rows have to meet a model that misses as many."""
     rng = np.random.default_rng(25)
     centers, p = rng.normal(size=(20, 3)) * 4, []
-    for _ in range(40):
+    for _ in range(DRAWS):
         y, z = np.repeat(np.arange(20), 6), rng.integers(0, 20, 150)
         model = GaussianDiscriminant(shared=True).fit(centers[y] + rng.normal(size=(120, 3)), y)
         p.append(model.drift(centers[z] + rng.normal(size=(150, 3)), z if labels else None).density_p_value)

@@ -63,7 +63,7 @@ def test_sizes_are_of_cells_of_8_bytes(make, tmp_path):
     """Of 3 columns 12 KiB are 512 rows, and a forest or pool keeps 50 at least."""
     X, y = chessboard(700, 4)
     for size, rows in (("12KiB", 512), ("0.012 MiB", 524), ("1GiB", 700), ("all", 700)):
-        model = make(keep_rows=size).fit(X, y)
+        model = make(keep_rows=size).partial_fit(X, y)
         assert len(model.statistics_.sample.codes) == rows, size
     model.save(tmp_path / "model.suffice")
     assert load(tmp_path / "model.suffice").keep_rows == "all"

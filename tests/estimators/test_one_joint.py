@@ -57,6 +57,11 @@ def fitted(request):
     return model, make(), make(3000, seed=5)
 
 
+@pytest.fixture(scope="module")
+def every(fitted):
+    return fitted[0].sample(12_000, random_state=2)[0]
+
+
 def joint_note(model):
     return next(note for note in model.notes_ if note.what.startswith("joint model"))
 
@@ -83,12 +88,11 @@ def test_labels_drawn_with_rows_follow_the_posterior(fitted):
 
 
 @pytest.mark.parametrize("label", CLASSES)
-def test_rows_drawn_of_a_class_are_rows_of_all_by_their_posterior(fitted, label):
+def test_rows_drawn_of_a_class_are_rows_of_all_by_their_posterior(fitted, every, label):
     """Means of columns and of their products, against draws of all classes weighted by the class's posterior."""
     model, _, _ = fitted
     n, c = 1500, model.classes_.tolist().index(label)
     own, labels = model.sample(n, label=label, random_state=1)
-    every, _ = model.sample(12_000, random_state=2)
     assert set(labels) == {label}
     weight = model.predict_proba(every)[:, c]
     numbers = own.columns[[own[name].dtype.kind in "if" for name in own]]

@@ -110,6 +110,6 @@ def test_without_any_preparation_it_is_no_worse(penguins):
         ),
         GaussianDiscriminant(shared=True),
     )
-    direct = -cross_val_score(GenerativeClassifier(), table, species, cv=5, scoring="neg_log_loss").mean()
-    prepared = -cross_val_score(by_hand, table, species, cv=5, scoring="neg_log_loss").mean()
+    direct = -cross_val_score(GenerativeClassifier(), table, species, cv=3, scoring="neg_log_loss").mean()
+    prepared = -cross_val_score(by_hand, table, species, cv=3, scoring="neg_log_loss").mean()
     assert direct < prepared + 0.01

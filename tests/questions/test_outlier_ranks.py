@@ -204,14 +204,14 @@ def test_counts_of_words_stay_where_numbers_miss(rng):
 
 def test_a_forest_measures_all_ways_to_miss_cells_together(rng, monkeypatch):
     """P-values are those of one way after another."""
-    y = rng.integers(0, 2, 200)
-    X = np.column_stack([rng.normal(size=(200, 6)) + y[:, None], rng.integers(0, 3, 200)])
+    y = rng.integers(0, 2, 120)
+    X = np.column_stack([rng.normal(size=(120, 6)) + y[:, None], rng.integers(0, 3, 120)])
     X[rng.random(X.shape) < 0.3] = np.nan
-    model, new = GenerativeForest().fit(X[:150], y[:150]), X[150:]
+    model, new = GenerativeForest().fit(X[:80], y[:80]), X[80:]
     assert len(np.unique(np.isnan(new), axis=0)) > outlier_ranks.FEW_WAYS
     together = [model.outlier_pvalues(new), model.outlier_pvalues(new, by_class=True)]
     monkeypatch.setattr(outlier_ranks, "FEW_WAYS", np.inf)
-    model.fit(X[:150], y[:150])
+    model.fit(X[:80], y[:80])
     np.testing.assert_allclose(model.outlier_pvalues(new), together[0], rtol=1e-12)
     np.testing.assert_allclose(model.outlier_pvalues(new, by_class=True), together[1], rtol=1e-12)
 

@@ -98,7 +98,7 @@ def test_importance_equals_a_refit_without_the_row_and_the_column(rng, kind):
 
 def test_of_mixed_columns_with_holes_and_rows_that_are_there_twice(rng):
     """Copies of a row leave with it: what is left out is a row of their weight."""
-    X, y, weight = mixed(rng)
+    X, y, weight = mixed(rng, 30)
     found = check(NaiveBayes, X, y, weight)
     copies = np.repeat(np.arange(len(y)), weight.astype(int))
     again = NaiveBayes().fit(X.iloc[copies], y[copies]).importance()
@@ -190,7 +190,7 @@ def test_smallest_columns_lose_no_more_than_was_allowed(rng, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_constant_columns_and_missing_cells_cost_nothing(rng, kind):
-    X, y = numbers(rng, 120, 3, 2)
+    X, y = numbers(rng, 60, 3, 2)
     X["constant"] = 7.0
     found = KINDS[kind]().fit(X, y).importance()
     assert abs(found.mean[3]) <= (1e-9 if kind in PLAIN else 0.01)
@@ -262,7 +262,7 @@ def test_a_single_row_and_an_empty_table(rng):
         NaiveBayes().fit(X.iloc[:1], y[:1]).importance()
 
 
-@pytest.mark.parametrize("kind", ["naive Bayes", "automatic"])
+@pytest.mark.parametrize("kind", ["naive Bayes", pytest.param("automatic", marks=pytest.mark.slow)])
 def test_intervals_of_worthless_columns_hold(kind):
     """Of 95 % intervals of single rows' errors, 76 % and 67 % held what fresh rows lose without the column."""
     make = {"naive Bayes": NaiveBayes, "automatic": GenerativeClassifier}[kind]
@@ -282,6 +282,7 @@ def test_intervals_of_worthless_columns_hold(kind):
     assert np.mean(held) > 0.9 - 2.5 * np.sqrt(0.9 * 0.1 / len(held))  # of 40 columns or 60
 
 
+@pytest.mark.slow
 def test_no_column_is_kept_where_none_is_better_by_an_error():
     """Of 225 tables of noise of five shapes 18 had columns kept; 40 where gains held what choosing settings wins.
 
