@@ -115,18 +115,12 @@ def test_trees_that_cannot_be_packed_are_refused():
         return Trees(**own, roots=np.array([0]), share=0.0).packed
 
     assert packed() is not None
-    with pytest.raises(ValueError, match=r"trees|no row"):
-        packed(left=np.array([0, -1, -1]))
-    with pytest.raises(ValueError, match=r"trees|no row"):
-        packed(right=np.array([3, -1, -1]))
-    with pytest.raises(ValueError, match=r"trees|no row"):
-        packed(threshold=np.array([2**17, 0, 0]))
-    with pytest.raises(ValueError, match=r"trees|no row"):
-        packed(threshold=np.array([2**16, 0, 0]))
-    with pytest.raises(ValueError, match=r"trees|no row"):
-        packed(threshold=np.array([-2, 0, 0]))
-    with pytest.raises(ValueError, match=r"trees|no row"):
-        packed(threshold=np.array([-1, 0, 0]), missing_right=np.array([True, False, False]))
+    wrong = [{"threshold": np.array([own, 0, 0])} for own in (2**17, 2**16, -2)]
+    wrong += [{"left": np.array([0, -1, -1])}, {"right": np.array([3, -1, -1])}]
+    wrong += [{"threshold": np.array([-1, 0, 0]), "missing_right": np.array([True, False, False])}]
+    for changes in wrong:
+        with pytest.raises(ValueError, match=r"trees|no row"):
+            packed(**changes)
 
 
 def test_columns_beyond_those_that_eight_bytes_can_name():

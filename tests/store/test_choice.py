@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from fuzz_models import places
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
@@ -393,13 +394,6 @@ def with_trees(folder):
         TREES["parts"], TREES["answers"] = parts_of(folder / "trees.suffice"), model.predict_log_proba(X[:9])
         TREES["rows"], TREES["model"] = X[:9], model
     return TREES["parts"], TREES["rows"], TREES["answers"]
-
-
-def places(value, path=()):
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield from places(inner, (*path, key))
 
 
 WILD = [0, 1, -1, 2, 255, 1 << 31, 1e300, -1e300, 1e-300, 0.5, None, "", "x", [], {}, True]
