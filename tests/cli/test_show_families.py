@@ -35,7 +35,7 @@ def test_a_classifier_with_too_few_rows_to_judge_itself_by(cli, tmp_path, rng):
     """Most of the rows that it kept were forgotten: what it would say of its loss is not said."""
     y = np.arange(600) % 2
     X = rng.normal(size=(600, 3)) + y[:, None]
-    GenerativeClassifier(keep_rows=200).fit(X, y).forget(X[90:], y[90:]).save(tmp_path / "model.suffice")
+    GenerativeClassifier(keep_rows=200).partial_fit(X, y).forget(X[90:], y[90:]).save(tmp_path / "model.suffice")
     done = cli("show", tmp_path / "model.suffice")
     assert (done.status, done.err) == (0, "")
     assert any(line.split()[-2:] == ["not", "known"] for line in done.out.splitlines() if "all, pooled" in line)

@@ -78,7 +78,9 @@ def test_released_models_merge_to_the_model_of_all_rows(iris) -> None:
     merged, whole = one.merge(two), make().fit(X, y)
     np.testing.assert_allclose(merged.predict_proba(X), whole.predict_proba(X), atol=1e-12)
     assert merged.rows_held_.least == 5
-    assert make().fit(X, y).merge(two).rows_held_.least is None, "rows of a model that was not released are in it"
+    assert make().partial_fit(X, y).merge(two).rows_held_.least is None, (
+        "rows of a model that was not released are in it"
+    )
 
 
 @pytest.mark.parametrize("make", [lambda: NaiveBayes("laplace"), lambda: GenerativeClassifier()], ids=["nb", "auto"])

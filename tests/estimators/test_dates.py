@@ -73,7 +73,7 @@ def test_answers_are_those_of_seconds(kind):
     model = made().fit(held("pandas"), Y)
     assert_array_equal(model.predict_proba(held("pandas")), expected)
     if kind is not MIXTURE:  # which learn batches and can be taken apart
-        halves = [made().fit(held("pandas")[part], Y[part]) for part in (slice(80), slice(80, None))]
+        halves = [made().partial_fit(held("pandas")[part], Y[part]) for part in (slice(80), slice(80, None))]
         sums = [made().fit(seconds[part], Y[part]) for part in (slice(80), slice(80, None))]
         assert_array_equal(
             halves[0].merge(halves[1]).predict_proba(held("pandas")), sums[0].merge(sums[1]).predict_proba(seconds)
@@ -291,7 +291,9 @@ def test_a_model_of_parts_of_dates_keeps_the_laws(tmp_path):
     answers = whole.predict_proba(fresh)
     whole.save(tmp_path / "m.suffice")
     assert_array_equal(load(tmp_path / "m.suffice").predict_proba(fresh), answers)
-    halves = [GenerativeClassifier(keep_rows=2000).fit(table[own], y[own]) for own in (slice(700), slice(700, None))]
+    halves = [
+        GenerativeClassifier(keep_rows=2000).partial_fit(table[own], y[own]) for own in (slice(700), slice(700, None))
+    ]
     assert_allclose(halves[0].merge(halves[1]).predict_proba(fresh), answers, atol=1e-10)
     reasons = whole.explain(fresh)
     log_odds = np.diff(whole.predict_log_proba(fresh))[:, 0] - np.diff(np.log(whole.priors_))[0]

@@ -36,6 +36,11 @@ def table():
     return X, np.array(list("abc"))[codes], codes
 
 
+@pytest.fixture(scope="module")
+def bare_models(table):
+    return {name: make().fit(*table[:2]) for name, make in MODELS.items()}
+
+
 def asked(model):
     """Return the log priors (3,) that a model is set to."""
     return np.log(np.full(3, 1 / 3) if isinstance(model.priors, str) else GIVEN)
@@ -69,10 +74,9 @@ def holds(model, X, y, codes, bare):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", MODELS)
-def test_every_answer_is_bayes_rule_with_the_priors_as_they_are_set(name, form, table):
+def test_every_answer_is_bayes_rule_with_the_priors_as_they_are_set(name, form, table, bare_models):
     X, y, codes = table
-    make, priors = MODELS[name], FORMS[form]
-    bare = make().fit(X, y)
+    make, priors, bare = MODELS[name], FORMS[form], bare_models[name]
     later = make().fit(X, y)
     later.predict(X), later.score_samples(X)  # what is kept of these must not last
     later.set_params(priors=priors)
@@ -86,13 +90,12 @@ def test_every_answer_is_bayes_rule_with_the_priors_as_they_are_set(name, form, 
 
 @pytest.mark.parametrize("form", ["array", "uniform"])
 @pytest.mark.parametrize("name", ["gaussian", "naive Bayes", "mixture", "automatic"])
-def test_what_judges_a_model_judges_it_under_its_priors(name, form, table, tmp_path):
+def test_what_judges_a_model_judges_it_under_its_priors(name, form, table, bare_models, tmp_path):
     X, y, codes = table
     make, priors = MODELS[name], FORMS[form]
     own, rows = np.arange(len(y)), codes
     models = make(priors=priors).fit(X, y), make().fit(X, y).set_params(priors=priors)
-    bare = make().fit(X, y)
-    exchanged = bare.leave_one_out(X, y)
+    exchanged = bare_models[name].leave_one_out(X, y)
     n = np.bincount(codes).astype(float)
     half = 0.5 if name == "automatic" else 0.0  # a half row in each class
     left = (n - np.eye(3)[codes] + half) / (len(y) - 1 + 3 * half)

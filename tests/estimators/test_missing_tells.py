@@ -59,9 +59,9 @@ def test_it_merges_forgets_and_is_saved(model, tmp_path):
     X, y = drawn(0, 300)
     fresh = drawn(2, 50)[0]
     expected = model.predict_proba(fresh)
-    halves = [GenerativeClassifier().fit(X[part], y[part]) for part in (slice(0, 140), slice(140, None))]
+    halves = [GenerativeClassifier().partial_fit(X[part], y[part]) for part in (slice(0, 140), slice(140, None))]
     more, others = drawn(3, 40)
-    edited = GenerativeClassifier().fit(pd.concat([X, more]), np.concatenate([y, others])).forget(more, others)
+    edited = GenerativeClassifier().partial_fit(pd.concat([X, more]), np.concatenate([y, others])).forget(more, others)
     model.save(tmp_path / "m.suffice")
     for found in (halves[0].merge(halves[1]), edited, suffice.load(tmp_path / "m.suffice")):
         np.testing.assert_allclose(found.predict_proba(fresh), expected, rtol=0, atol=1e-10)

@@ -85,7 +85,7 @@ def test_they_stay_the_same(learned, tmp_path):
     np.testing.assert_array_equal(ends, load(tmp_path / "m").predict_proba_interval(X))
     other = GenerativeClassifier(members="generative").fit(X[last][:, ::-1], 1 - y[last])
     np.testing.assert_allclose(other.predict_proba_interval(X[:, ::-1])[:, ::-1], ends, atol=1e-8)
-    halves = [GenerativeClassifier(members="generative").fit(X[own], y[own]) for own in (last[:40], last[40:])]
+    halves = [GenerativeClassifier(members="generative").partial_fit(X[own], y[own]) for own in (last[:40], last[40:])]
     np.testing.assert_allclose(halves[0].merge(halves[1]).predict_proba_interval(X), ends, atol=1e-8)
     known = ((ends > 0.0) & (ends < 1.0)).all(axis=(1, 2))
     for priors in ("uniform", [0.1, 0.9]):  # as far away on the scale of log-odds

@@ -191,8 +191,8 @@ def test_levels_of_rows_of_weight_0_are_not_learned(make, dtype, rng):
     X.loc[:2, "c"] = "none"
     X = X.astype({"c": dtype})
     weight = (np.arange(60) > 2).astype(float)
-    model = make().fit(X, y, sample_weight=weight).forget(X[3:8], y[3:8])
-    again = make().fit(X, y, sample_weight=weight).forget(X[:8], y[:8], sample_weight=weight[:8])
+    model = make().partial_fit(X, y, sample_weight=weight).forget(X[3:8], y[3:8])
+    again = make().partial_fit(X, y, sample_weight=weight).forget(X[:8], y[:8], sample_weight=weight[:8])
     wanted = make().fit(X[8:], y[8:]).predict_proba(X)
     assert_allclose(model.predict_proba(X), wanted, rtol=0, atol=1e-12)
     assert_allclose(again.predict_proba(X), wanted, rtol=0, atol=1e-12)

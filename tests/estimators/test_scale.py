@@ -139,7 +139,7 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
     monkeypatch.setattr(limits, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
     some = GenerativeClassifier().fit(X, y)
     assert any("one-dependence in 8 bins is left out" in str(note) for note in some.notes_)
-    parts = GenerativeClassifier().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    parts = GenerativeClassifier().partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(parts.predict_log_proba(X[:9]), some.predict_log_proba(X[:9]), atol=1e-10)
     monkeypatch.setattr(limits, "PAIR_BYTES", 0)
     none = GenerativeClassifier().fit(X, y)

@@ -19,7 +19,7 @@ TINY = 1e-3  # seconds
 
 @pytest.fixture(scope="module")
 def rows() -> tuple[np.ndarray, np.ndarray]:
-    return make_classification(3000, 8, n_informative=5, n_classes=3, random_state=0)
+    return make_classification(2400, 8, n_informative=5, n_classes=3, random_state=0)
 
 
 def test_an_ample_limit_changes_no_bit(rows) -> None:

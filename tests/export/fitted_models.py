@@ -134,10 +134,10 @@ def texts(holes: float = 0.0) -> Any:
 
 
 MIXTURE: dict[str, Callable[[], Case]] = {
-    "two components": lambda: _fit(MixtureDiscriminant(2, random_state=0), numbers(3, 150)),
+    "two components": lambda: _fit(MixtureDiscriminant(2, n_init=1, random_state=0), numbers(3, 150)),
     "one component": lambda: _fit(MixtureDiscriminant(1), numbers(3, 90)),
-    "chosen, shared": lambda: _fit(MixtureDiscriminant(3, shared=True, random_state=0), numbers(2, 150)),
-    "diagonal": lambda: _fit(MixtureDiscriminant(2, covariance="diagonal", random_state=0), numbers(3, 150)),
+    "chosen, shared": lambda: _fit(MixtureDiscriminant(3, shared=True, n_init=1, random_state=0), numbers(2, 150)),
+    "diagonal": lambda: _fit(MixtureDiscriminant(2, covariance="diagonal", n_init=1, random_state=0), numbers(3, 150)),
 }
 
 AUTOMATIC: dict[str, Callable[[], Case]] = {

@@ -95,7 +95,7 @@ def test_what_once_went_wrong(path, tmp_path):
 
 def test_no_changed_file_takes_much_memory(tmp_path):
     target = ModelFiles(tmp_path)
-    for number in range(60):
+    for number in range(40):
         pick = random.Random(f"memory {number}")
         tracemalloc.start()
         try:

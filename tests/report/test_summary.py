@@ -126,7 +126,7 @@ def test_what_takes_long_is_left_to_a_verb(table, rng) -> None:
 
 def test_an_edit_is_not_estimated_to_be_shown(table) -> None:
     X, y = table
-    model = GenerativeClassifier().fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
+    model = GenerativeClassifier().partial_fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
     html = model._learned_html()
     assert "learned from 120 rows" in html
     assert "estimates it anew" in html

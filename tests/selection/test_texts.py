@@ -64,13 +64,13 @@ def test_members_of_texts_carry_the_pool(case):
 def test_edits_equal_fits_while_rows_are_kept(case, tmp_path):
     X, y, model = case
     expected = model.predict_proba(X)
-    halves = [GenerativeClassifier().fit(X[i::2], y[i::2]) for i in (0, 1)]
+    halves = [GenerativeClassifier().partial_fit(X[i::2], y[i::2]) for i in (0, 1)]
     np.testing.assert_allclose(halves[0].merge(halves[1]).predict_proba(X), expected, atol=1e-10)
     order = np.random.default_rng(1).permutation(len(y))
     turned = GenerativeClassifier().fit(X.iloc[order].reset_index(drop=True), y[order])
     np.testing.assert_allclose(turned.predict_proba(X), expected, atol=1e-10)
     more, labels = messages(np.random.default_rng(2), 60)
-    grown = GenerativeClassifier().fit(X, y).partial_fit(more, labels).forget(more, labels)
+    grown = GenerativeClassifier().partial_fit(X, y).partial_fit(more, labels).forget(more, labels)
     np.testing.assert_allclose(grown.predict_proba(X), expected, atol=1e-10)
     model.save(tmp_path / "m.suffice")
     back = load(tmp_path / "m.suffice")
@@ -83,7 +83,9 @@ def test_counts_of_frozen_columns_merge(tmp_path):
     model = GenerativeClassifier(keep_rows=60, text=["text"]).fit(X[:200], y[:200])
     model.save(tmp_path / "m.suffice")
     copy = load(tmp_path / "m.suffice").partial_fit(X[200:], y[200:])
-    whole = GenerativeClassifier(keep_rows=60, text=["text"]).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    whole = (
+        GenerativeClassifier(keep_rows=60, text=["text"]).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    )
     np.testing.assert_allclose(copy.predict_proba(X), whole.predict_proba(X), atol=1e-10)
     counts = whole.statistics_.blocks[-1].learned["texts"].entries
     plain = NaiveBayes({"text": "text"}).fit(X, y)
