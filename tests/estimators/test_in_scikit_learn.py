@@ -80,7 +80,7 @@ def test_columns_are_chosen_by_what_they_are_worth(told, name):
     assert chosen.get_feature_names_out().tolist() == ["b", "d"]
     fitted = chosen.estimator_
     np.testing.assert_array_equal(fitted.feature_importances_, np.maximum(fitted.importance().mean, 0.0))
-    if name != "automatic":
+    if name not in ("automatic", "forest"):  # which take long, and are asked for the same attribute
         assert RFE(model, n_features_to_select=2).fit(X, y).support_.tolist() == [False, True, False, True]
 
 
