@@ -37,4 +37,7 @@ def budget() -> int:
 def check_bytes(needed: int, what: str, advice: str) -> None:
     """Raise DataError, before anything is allocated, if `what` would take more than `budget` bytes."""
     if needed > SMALL and needed > (most := budget()):
-        raise DataError.too_large(what, needed, most, advice)
+        raise DataError(
+            f"{what} would take {needed / 2**30:,.2f} GiB, above the limit of {most / 2**30:,.2f} GiB (a quarter of "
+            f"the memory there is, as the work needs more). Next: {advice}."
+        )

@@ -223,7 +223,11 @@ def check_text(levels: Sequence[Level], column: Name | None) -> None:
             try:
                 level.encode()
             except UnicodeEncodeError:
-                raise SchemaError.not_unicode(column, level) from None
+                what = "A column has the name" if column is None else f"Column {shown(column)} has the text"
+                raise SchemaError(
+                    f"{what} {shown(level)}, which is not valid Unicode. Next: read the table with the encoding it was "
+                    "written in."
+                ) from None
 
 
 @lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from .._arrays import np
 from .._dialect import SPACES, trimmed_names
-from ..errors import SourceError, quoted
+from ..errors import SourceError, quoted, shown
 
 # pyarrow comes without types: these names are for readers, and for a type checker anything.
 DataType: TypeAlias = pa.DataType
@@ -64,7 +64,9 @@ def check_names(where: str, names: Iterable[str]) -> None:
     """Raise SourceError where a column's own name would read as one that asks for another as it is written."""
     for name in names:
         if name.startswith(AS_WRITTEN):
-            raise SourceError.begins_with_nul(where, name)
+            raise SourceError(
+                f"{where} has a column whose name begins with the character NUL: {shown(name)}. Next: rename it."
+            )
 
 
 class Spaces:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from .._arrays import Array, Codes
 from .._files import ADDRESS, COMPRESSED, FORMATS, WRITTEN, format_of, whole_file
-from ..errors import SourceError
+from ..errors import SourceError, shown
 from ..schema import Level
 from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, is_text
 from .csv_text import check_regular
@@ -187,7 +187,10 @@ def _joined(one: DataType, other: DataType, path: str, name: str) -> DataType:
         fields = [pa.schema([pa.field(name, kind)]) for kind in plain]
         return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except pa.ArrowException as error:
-        raise SourceError.kind_differs(repr(path), name, one, other) from error
+        raise SourceError(
+            f"{path!r}: column {shown(name)} is {other}, and {one} in the other files. Next: write the files with one "
+            "schema."
+        ) from error
 
 
 @dataclass(frozen=True)

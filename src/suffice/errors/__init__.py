@@ -1,7 +1,7 @@
 """The error tree: every refusal says what, what was got, why, and what to do next.
 
-All errors are `ValueError`s, so code written for scikit-learn catches them. Text that needs care is built
-by a named constructor here, never at the place that raises.
+All errors are `ValueError`s, so code written for scikit-learn catches them. What several places say is built by a
+named constructor here.
 """
 
 from .models import (

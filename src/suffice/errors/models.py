@@ -8,6 +8,10 @@ from .tables import SufficeError
 from .wording import either, quoted, setting, shown
 
 
+def _covariance(label: object | None) -> str:
+    return "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
+
+
 class SingularCovarianceError(SufficeError):
     """A covariance has no inverse and the caller asked for no shrinkage."""
 
@@ -16,10 +20,9 @@ class SingularCovarianceError(SufficeError):
         cls, label: object | None, columns: Sequence[object], rank: int, need: int
     ) -> SingularCovarianceError:
         """Name the class (None: the shared covariance), the columns involved and the rank found."""
-        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
-            f"{who} has rank {rank} of {need} and {setting('shrinkage', 0.0)} forbids repair; the columns involved are "
-            f"{quoted(columns)}. Next: drop one of them, give a small shrinkage such as "
+            f"{_covariance(label)} has rank {rank} of {need} and {setting('shrinkage', 0.0)} forbids repair; the "
+            f"columns involved are {quoted(columns)}. Next: drop one of them, give a small shrinkage such as "
             f"{either('shrinkage=1e-3, or leave shrinkage=None', '--shrinkage 0.001, or leave out --shrinkage')} "
             "for the smallest that works."
         )
@@ -27,9 +30,8 @@ class SingularCovarianceError(SufficeError):
     @classmethod
     def while_filling(cls, label: object | None) -> SingularCovarianceError:
         """Name the class (None: all) whose covariance becomes singular while missing cells are filled in."""
-        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
-            f"{who} becomes singular while missing cells are filled in, or EM does not settle, and "
+            f"{_covariance(label)} becomes singular while missing cells are filled in, or EM does not settle, and "
             f"{setting('shrinkage', 0.0)} forbids repair. Next: "
             f"{either('leave shrinkage=None', 'leave out --shrinkage')}, which gives it a prior worth one row, drop "
             "columns that others determine or that are mostly missing, or use "
@@ -41,10 +43,9 @@ class SingularCovarianceError(SufficeError):
         cls, label: object | None, columns: Sequence[object], rank: int, need: int
     ) -> SingularCovarianceError:
         """Name the class (None: all) whose rows leave a covariance singular that a vague prior adds nothing to."""
-        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
-            f"{who} has rank {rank} of {need} and the prior adds nothing to it; the columns involved are "
-            f"{quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, "
+            f"{_covariance(label)} has rank {rank} of {need} and the prior adds nothing to it; the columns involved "
+            f"are {quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, "
             f"{either('such as NormalInverseWishart(strength=1.0)', 'by a fit in Python')}."
         )
 
@@ -123,39 +124,6 @@ class ExportError(SufficeError):
             "numbers, such as days since an event."
         )
 
-    @classmethod
-    def forest(cls, trees: int, leaves: int, classes: int) -> ExportError:
-        return cls(
-            f"The density of a forest, {trees:,} trees of {leaves:,} leaves for {classes:,} classes, has no short form "
-            "elsewhere: where a cell misses, a row is in many leaves of each tree. Next: score with "
-            f"`{either('predict_proba', 'suffice predict')}`, "
-            f"or export a {either('GenerativeClassifier or another estimator', 'model of another kind')}."
-        )
-
-    @classmethod
-    def too_many_leaves(cls, trees: int, leaves: int, values: int, most: int) -> ExportError:
-        return cls(
-            f"The query would hold the {values:,} values of {leaves:,} leaves in {trees:,} trees, and databases cope "
-            f"with about {most:,}. Next: export to ONNX, which has no such limit, or score with `suffice predict`."
-        )
-
-    @classmethod
-    def too_many_pairs(cls, values: int, most: int) -> ExportError:
-        return cls(
-            f"The query would hold {values:,} values of two levels of different columns, and databases cope with about "
-            f"{most:,}. Next: leave out columns of names or ids and fit again, or export to ONNX."
-        )
-
-    @classmethod
-    def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
-        null = either('pass missing="null"', "give --missing null")
-        step = f"{null}, which scores complete rows only and is far shorter, or " if exact else ""
-        return cls(
-            f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
-            f"{most}. Next: {step}fit with fewer columns, "
-            f"{either('shared=True', '--model shared')} or {setting('covariance', 'diagonal')}."
-        )
-
 
 class ModelFileError(SufficeError):
     """A model file is damaged, foreign, too new, or not safe to read."""
@@ -180,20 +148,6 @@ class ModelFileError(SufficeError):
             f"last{either('; tell of a class of your own by suffice.estimators.register', '')}."
         )
 
-    @classmethod
-    def no_model(cls, path: object) -> ModelFileError:
-        why = "a model in its place would destroy it. Next: choose another name, or remove that file first."
-        return cls(f"{path} holds something other than a model, and {why}")
-
 
 class ModelChangedError(ModelFileError):
     """A model file is not the one any more from which the model to be saved was loaded."""
-
-    @classmethod
-    def since_loaded(cls, path: object) -> ModelChangedError:
-        """Say that the file has changed, and how nothing gets lost."""
-        return cls(
-            f"{path} has changed since this model was loaded from it: saving would undo what another process or thread "
-            "has written, so nothing was written. Next: load it again and repeat the edit, or save this model under "
-            "another name."
-        )

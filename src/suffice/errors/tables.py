@@ -113,23 +113,6 @@ class SchemaError(SufficeError):
         )
 
     @classmethod
-    def not_unicode(cls, column: object | None, text: str) -> SchemaError:
-        """Refuse text with half a surrogate pair, as bytes of another encoding are read; None: a column's name."""
-        what = "A column has the name" if column is None else f"Column {shown(column)} has the text"
-        return cls(
-            f"{what} {shown(text)}, which is not valid Unicode. Next: read the table with the encoding it was written "
-            "in."
-        )
-
-    @classmethod
-    def mixed_objects(cls, column: object, types: Iterable[str]) -> SchemaError:
-        return cls(
-            f"Column {shown(column)} mixes values of the types {', '.join(sorted(types))}; "
-            f"{either('every argument must be a string', 'every cell must be text')}, or every one a number, or every "
-            "one a truth value. Next: convert the column to one type."
-        )
-
-    @classmethod
     def needs_numbers(cls, columns: Sequence[object], who: str) -> SchemaError:
         one = len(columns) == 1
         return cls(
@@ -180,38 +163,6 @@ class DataError(SufficeError):
         )
 
     @classmethod
-    def too_large(cls, what: str, needed: int, most: int, advice: str) -> DataError:
-        return cls(
-            f"{what} would take {needed / 2**30:,.2f} GiB, above the limit of {most / 2**30:,.2f} GiB (a quarter of "
-            f"the memory there is, as the work needs more). Next: {advice}."
-        )
-
-    @classmethod
-    def elsewhere(cls, kind: str, device: str) -> DataError:
-        return cls(
-            f"{either('X', 'The table')} is a {kind} on the device {device}, which the CPU cannot read. Next: "
-            + either(
-                "set SCIPY_ARRAY_API=1 in the environment and call sklearn.set_config(array_api_dispatch=True) to "
-                "compute there, or move X to the CPU.",
-                "move it there.",
-            )
-        )
-
-    @classmethod
-    def holes_elsewhere(cls, columns: Sequence[object]) -> DataError:
-        return cls(
-            f"Cells are missing{either(' (NaN)', '')} in {quoted(columns)}, and on another device only complete rows "
-            "are worked on. Next: fill them in, or pass the rows as a NumPy array, which may miss cells."
-        )
-
-    @classmethod
-    def vanishing(cls, columns: Sequence[object]) -> DataError:
-        return cls(
-            f"The numbers in {quoted(columns)} are below 1e-150, so that their squares vanish. "
-            "Next: express them in smaller units."
-        )
-
-    @classmethod
     def not_whole(cls) -> DataError:
         return cls(
             f"Ledoit-Wolf shrinkage is computed from complete rows, and cells{either(' (NaN)', '')} are missing. Next: "
@@ -225,16 +176,6 @@ class DataError(SufficeError):
             f"Row {row} of class {shown(label)} cannot be among the rows this model has learned: {why}. "
             f"Next: pass rows, labels and {either('sample_weight', 'weights')} as they were given to "
             f"{either('fit or partial_fit', '`suffice fit` or `suffice update`')}."
-        )
-
-    @classmethod
-    def unseen_labels(cls, labels: Sequence[object]) -> DataError:
-        return cls(
-            either(
-                f"The target label(s) {quoted(labels)} in y do not exist in the initial classes, the list `classes`. "
-                "Next: add to `classes` or correct the labels.",
-                f"The labels {quoted(labels)} are none of the classes. Next: correct the labels.",
-            )
         )
 
 
@@ -290,13 +231,6 @@ class SourceError(DataError):
         )
 
     @classmethod
-    def kind_differs(cls, where: object, column: object, expected: object, got: object) -> Self:
-        return cls(
-            f"{where}: column {shown(column)} is {got}, and {expected} in the other files. "
-            "Next: write the files with one schema."
-        )
-
-    @classmethod
     def read_once(cls, who: str, passes: str) -> Self:
         return cls(
             f"{who} reads the rows {passes}, and a stream can be read once. Next: write the stream to a Parquet file "
@@ -306,12 +240,6 @@ class SourceError(DataError):
     @classmethod
     def repeated(cls, path: object, names: Sequence[str]) -> Self:
         return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
-
-    @classmethod
-    def begins_with_nul(cls, where: str, name: str) -> Self:
-        return cls(
-            f"{where} has a column whose name begins with the character NUL: {shown(name)}. Next: rename the column."
-        )
 
     @classmethod
     def pipe(cls, path: object, read: str = "a table is") -> Self:

@@ -24,7 +24,7 @@ from ..densities.covariance import (
     shrink,
 )
 from ..em.cells import climb_notes, complete
-from ..errors import DataError, SettingError, SingularCovarianceError, either, setting
+from ..errors import DataError, SettingError, SingularCovarianceError, either, quoted, setting
 from ..notes import Kind, Note
 from ..schema import Level, Name
 from ..stats import CompletedStats, GaussianStats, LowRankScatter, PatternStats
@@ -175,7 +175,10 @@ class GaussianEstimate:
         seen = (largest > 0) | (total > 0)
         vanishing = seen & (total < SMALLEST) & (largest < 1e-140)
         if vanishing.any() and not self.leaves_tiny:
-            raise DataError.vanishing(_pick(self.columns, vanishing))
+            raise DataError(
+                f"The numbers in {quoted(_pick(self.columns, vanishing))} are below 1e-150, so that their squares "
+                "vanish. Next: express them in smaller units."
+            )
         used &= ~vanishing
         if not used.all():
             self._refuse_singular(None, _pick(self.columns, ~used), int(used.sum()), len(used))

@@ -27,7 +27,7 @@ from ..densities import (
 )
 from ..densities.gaussian import LOG_2PI
 from ..densities.student import log_t_constant
-from ..errors import ExportError
+from ..errors import ExportError, either
 from ..fitted import Fitted
 from ..forest import ForestDensity
 from ..schema import Kind, Level, Schema, sort_levels
@@ -165,7 +165,12 @@ class Lowering:
             yield self._counts(density, positions)
             return
         if isinstance(density, ForestDensity):
-            raise ExportError.forest(len(density.trees), len(density.trees.leaf_nodes), density.k)
+            raise ExportError(
+                f"The density of a forest, {len(density.trees):,} trees of {len(density.trees.leaf_nodes):,} leaves "
+                f"for {density.k:,} classes, has no short form elsewhere: where a cell misses, a row is in many leaves "
+                f"of each tree. Next: score with `{either('predict_proba', 'suffice predict')}`, "
+                f"or export a {either('GenerativeClassifier or another estimator', 'model of another kind')}."
+            )
         known = density.components if isinstance(density, MixtureDensity) else density
         if not isinstance(known, LocationDensity):
             raise ExportError.density(density.kind, [self.schema.names[p] for p in positions])

@@ -169,9 +169,16 @@ def _check_place(target: Path, origin: Origin | None, over_anything: bool) -> No
     if not target.exists():
         return
     if origin is not None and origin[0] == str(target) and fingerprint(target) != origin[1]:
-        raise ModelChangedError.since_loaded(target)
+        raise ModelChangedError(
+            f"{target} has changed since this model was loaded from it: saving would undo what another process or "
+            "thread has written, so nothing was written. Next: load it again and repeat the edit, or save this model "
+            "under another name."
+        )
     if not over_anything and target.stat().st_size and not holds_model(target):
-        raise ModelFileError.no_model(target)
+        raise ModelFileError(
+            f"{target} holds something other than a model, and a model in its place would destroy it. Next: choose "
+            "another name, or remove that file first."
+        )
 
 
 def _check_reads_back(complete: Path, own: str, path: object) -> None:

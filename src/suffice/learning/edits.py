@@ -74,7 +74,13 @@ def add(
         told = read_labels(classes, len(classes), fitted.who)[0]
         unknown = [label for label in batch.classes if label not in told]
         if unknown:
-            raise DataError.unseen_labels(unknown)
+            raise DataError(
+                either(
+                    f"The target label(s) {quoted(unknown)} in y do not exist in the initial classes, the list "
+                    "`classes`. Next: add to `classes` or correct the labels.",
+                    f"The labels {quoted(unknown)} are none of the classes. Next: correct the labels.",
+                )
+            )
         batch = batch.with_classes(sort_levels([*batch.classes, *told]))
     if known:
         check_label_kinds(fitted.statistics.classes, batch.classes)

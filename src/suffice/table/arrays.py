@@ -25,7 +25,7 @@ from .._arrays_api import (
     wide_float,
 )
 from .._memory import check_bytes
-from ..errors import DataError, SchemaError, shown
+from ..errors import DataError, SchemaError, either, quoted, shown
 from ..schema import Column, Kind, Level, Name, Schema, unnamed_schema
 from .cells import (
     LARGEST,
@@ -249,7 +249,14 @@ def take_in(X: object, resident: bool) -> object:
     if dispatches():
         return X if resident else fetch(X)
     if not is_on_cpu(X):
-        raise DataError.elsewhere(type(X).__name__, str(X.device))
+        raise DataError(
+            f"{either('X', 'The table')} is a {type(X).__name__} on the device {X.device}, which the CPU cannot read. "
+            + either(
+                "Next: set SCIPY_ARRAY_API=1 in the environment and call sklearn.set_config(array_api_dispatch=True) "
+                "to compute there, or move X to the CPU.",
+                "Next: move it there.",
+            )
+        )
     return fetch(X)
 
 
@@ -284,7 +291,11 @@ class DeviceTable:
                     continue
             empty = np.flatnonzero(fetch(xp.any(xp.isnan(cells), axis=0)))
             if len(empty):
-                raise DataError.holes_elsewhere([names[int(j)] for j in empty])
+                raise DataError(
+                    f"Cells are missing{either(' (NaN)', '')} in {quoted([names[int(j)] for j in empty])}, and on "
+                    "another device only complete rows are worked on. Next: fill them in, or pass the rows as a NumPy "
+                    "array, which may miss cells."
+                )
             largest = fetch(xp.max(xp.abs(cells), axis=0))
             infinite = np.flatnonzero(np.isinf(largest))
             if len(infinite):

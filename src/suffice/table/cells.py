@@ -10,7 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from .._arrays import IN_CACHE, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
-from ..errors import DataError, SchemaError
+from ..errors import DataError, SchemaError, either, shown
 from ..schema import Kind, Level, Name, check_text, sort_levels
 
 Cells = NDArray[Any]  # numbers, text, truth values or objects
@@ -44,7 +44,11 @@ def object_kind(values: Cells, column: Name) -> Kind:
         raise SchemaError.temporal(column, ", ".join(sorted(names)))
     if len(types) == 1:
         raise _ObjectMismatch(str(SchemaError.unsupported(column, names.pop())))
-    raise _ObjectMismatch(str(SchemaError.mixed_objects(column, names)))
+    raise _ObjectMismatch(
+        f"Column {shown(column)} mixes values of the types {', '.join(sorted(names))}; "
+        f"{either('every argument must be a string', 'every cell must be text')}, or every one a number, or every "
+        "one a truth value. Next: convert the column to one type."
+    )
 
 
 class _ObjectMismatch(SchemaError, TypeError):

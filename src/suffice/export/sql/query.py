@@ -8,7 +8,7 @@ from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 
 from ..._arrays import Array, np
-from ...errors import ExportError, either, pip_install, quoted
+from ...errors import ExportError, either, pip_install, quoted, setting
 from ...schema import Level
 from ...table import Table as Rows
 from ..lower import differences
@@ -67,14 +67,26 @@ def write_query(
     """
     size = entries(program, exact)
     if size > MOST_ENTRIES:
-        raise ExportError.too_large(size, MOST_ENTRIES, exact)
+        null = either('pass missing="null"', "give --missing null")
+        step = f"{null}, which scores complete rows only and is far shorter, or " if exact else ""
+        raise ExportError(
+            f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
+            f"{MOST_ENTRIES}. Next: {step}fit with fewer columns, {either('shared=True', '--model shared')} or "
+            f"{setting('covariance', 'diagonal')}."
+        )
     language = Language(dialect)
     (trees, leaves, values), most = tree_size(program), MOST_VALUES[language.has_arrays]
     if values > most:
-        raise ExportError.too_many_leaves(trees, leaves, values, most)
+        raise ExportError(
+            f"The query would hold the {values:,} values of {leaves:,} leaves in {trees:,} trees, and databases cope "
+            f"with about {most:,}. Next: export to ONNX, which has no such limit, or score with `suffice predict`."
+        )
     looked_up = sum(written_pairs(term) for term in program.terms if isinstance(term, Pairs))
     if looked_up > MOST_PAIRS:
-        raise ExportError.too_many_pairs(looked_up, MOST_PAIRS)
+        raise ExportError(
+            f"The query would hold {looked_up:,} values of two levels of different columns, and databases cope with "
+            f"about {MOST_PAIRS:,}. Next: leave out columns of names or ids and fit again, or export to ONNX."
+        )
     return _Query(program, language, source, keep, exact).text()
 
 
