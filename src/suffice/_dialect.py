@@ -5,10 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 MARKS = (".", ",")
+LATER = ("trimmed", "units", "dates")  # what older files do not say
 
 
 class Remark(UserWarning):
@@ -39,30 +40,13 @@ class Dialect:
         return self.decimals.get(column, self.decimal)
 
     def plain(self) -> dict[str, object]:
-        """Return JSON values; older files do not say whether spaces were taken away."""
-        told = {} if self.trimmed is None else {"trimmed": self.trimmed}
-        return {
-            "decimal": self.decimal,
-            "decimals": dict(self.decimals),
-            "missing": dict(self.missing),
-            "blank": list(self.blank),
-            **told,
-            **({"units": dict(self.units)} if self.units else {}),  # which older files do not have
-            **({"dates": dict(self.dates)} if self.dates else {}),
-        }
+        """Return JSON values, of what older files lack only what is known."""
+        return {name: own for name, own in asdict(self).items() if name not in LATER or own not in (None, {})}
 
     @classmethod
     def of(cls, plain: Any) -> Dialect:
         """Return the dialect that `plain` wrote; ValueError if it did not."""
-        found = cls(
-            plain["decimal"],
-            dict(plain["decimals"]),
-            dict(plain["missing"]),
-            tuple(plain["blank"]),
-            plain.get("trimmed"),
-            dict(plain.get("units", {})),
-            dict(plain.get("dates", {})),
-        )
+        found = cls(**{**plain, "blank": tuple(plain["blank"])})
         by_column = (found.decimals, found.missing, found.units, found.dates)
         texts = [*found.blank, *(text for own in by_column for pair in own.items() for text in pair)]
         if not all(isinstance(text, str) for text in texts):

@@ -132,11 +132,13 @@ class Schema:
         if self is other:
             return self
         theirs = [other.columns[position] for position in order]
-        columns = (
-            replace(own, name=mine.name) if mine.kind is Kind.EMPTY else mine
-            for mine, own in zip(self.columns, theirs, strict=True)
-        )
-        return Schema(tuple(columns), self.named, self.container)
+        pairs = enumerate(zip(self.columns, theirs, strict=True))
+        return self._changed({p: replace(own, name=mine.name) for p, (mine, own) in pairs if mine.kind is Kind.EMPTY})
+
+    def _changed(self, columns: Mapping[int, Column]) -> Schema:
+        """Return this schema with other columns at some positions; itself where there are none."""
+        every = tuple(columns.get(p, own) for p, own in enumerate(self.columns))
+        return replace(self, columns=every) if columns else self
 
     def completed(self, other: Schema) -> Schema:
         """Return this schema with the kinds that were empty so far as `other` has them; itself where it has none."""
@@ -151,29 +153,25 @@ class Schema:
 
     def with_texts(self, names: Sequence[Name]) -> Schema:
         """Return this schema, some columns of text taken for texts; SchemaError for columns that hold none."""
-        told = self.positions(names)
-        for position in told:
-            column = self.columns[position]
+        told = {position: self.columns[position] for position in self.positions(names)}
+        for column in told.values():
             if not column.kind.is_label and column.kind is not Kind.EMPTY:
                 raise SchemaError.no_text(column.name, column.kind.value)
-        columns = (replace(own, kind=Kind.TEXT) if p in told else own for p, own in enumerate(self.columns))
-        return Schema(tuple(columns), self.named, self.container) if told else self
+        return self._changed({p: replace(own, kind=Kind.TEXT) for p, own in told.items()})
 
     def with_dates(self, names: Sequence[Name]) -> Schema:
         """Return this schema, some columns of text taken for dates."""
-        told = set(self.positions(names))
-        written = (
-            replace(own, kind=Kind.DATE, form=WRITTEN) if p in told else own for p, own in enumerate(self.columns)
-        )
-        return Schema(tuple(written), self.named, self.container) if told else self
+        told = self.positions(names)
+        return self._changed({p: replace(self.columns[p], kind=Kind.DATE, form=WRITTEN) for p in told})
 
     def with_orders(self, orders: Mapping[Name, Sequence[Level]] | Mapping[str, Sequence[str]]) -> Schema:
         """Return this schema, the levels of some columns in an order, from the lowest; SchemaError where there is none.
 
         A column of numbers or truth values has one already, and no level stands in two places.
         """
-        told = {self.positions([name])[0]: tuple(levels) for name, levels in orders.items()}
-        for position, levels in told.items():
+        told: dict[int, Column] = {}
+        for name, levels in orders.items():
+            position = self.positions([name])[0]
             column = self.columns[position]
             if not column.kind.is_label and column.kind is not Kind.EMPTY:
                 raise SchemaError(
@@ -185,8 +183,8 @@ class Schema:
                     f"The order of {column.name!r} is {quoted(levels)}. Next: name two levels or more, each once, from "
                     "the lowest."
                 )
-        columns = (replace(own, order=told.get(p, own.order)) for p, own in enumerate(self.columns))
-        return Schema(tuple(columns), self.named, self.container)
+            told[position] = replace(column, order=tuple(levels))
+        return self._changed(told)
 
 
 def column_name(name: object) -> str:
