@@ -256,20 +256,38 @@ def _location_scale(density: Laplace | StudentT, readings: tuple[int, ...]) -> L
     return LocationScale(readings, "laplace", density.location[:, used], scale, np.full(scale.shape, np.inf), constant)
 
 
-def differences(
-    posterior: Array, density: Array | None, other: NDArray[np.bool_], expected: tuple[Array, Array], tolerance: float
-) -> tuple[float, float, int]:
-    """Return the largest difference of posteriors (n, k), that of log densities (n,) by their size, and wrong labels.
+def compare(
+    what: str,
+    posterior: Array,
+    density: Array | None,
+    other: NDArray[np.bool_],
+    expected: tuple[Array, Array],
+    tolerance: float,
+    advice: str,
+) -> tuple[float, float]:
+    """Return the largest differences of posteriors (n, k), and of log densities (n,) relative to their size.
 
     `expected` are the model's posteriors and log densities, `other` (n,) says where labels differ: a label is wrong
     where no two posteriors are as near as the tolerance allows. An export without log densities has `density` None, and
-    these differ by 0.
+    these differ by 0. ExportError, which says `what` was exported, where the tolerance is exceeded or a label is wrong.
     """
     posteriors, densities = expected
     apart = float(np.abs(posterior - posteriors).max(initial=0.0))
     density = densities if density is None else density
     with np.errstate(invalid="ignore"):
         error = np.where(density == densities, 0.0, np.abs(density - densities) / (1.0 + np.abs(densities)))
+    off = float(error.max(initial=0.0))
     top = np.sort(posteriors, axis=1)[:, -2:]
     clear = top[:, -1] - top[:, 0] > 2.0 * tolerance if posteriors.shape[1] > 1 else np.zeros(len(top), dtype=bool)
-    return apart, float(error.max(initial=0.0)), int((other & clear).sum())
+    wrong = int((other & clear).sum())
+    if not (apart <= tolerance and off <= tolerance) or wrong:
+        raise ExportError(
+            f"The {what} does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
+            f"{off:.1e} of their size, and {wrong} of {len(other)} labels; {tolerance:.0e} is allowed. Next: {advice}."
+        )
+    return apart, off
+
+
+def report_it(unchecked: str) -> str:
+    """Return what to do where an export is wrong."""
+    return f"report this, with the model file{either(f'; check=False {unchecked} all the same', '')}"

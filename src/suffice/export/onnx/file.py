@@ -17,7 +17,7 @@ from ..._arrays import Array, NDArray, np
 from ...errors import ExportError, either, quoted, setting
 from ...schema import Level
 from ...table import Table
-from ..lower import differences
+from ..lower import compare, report_it
 from ..program import Column, PiecewiseLinear, Program, Stack
 from .graph import FLOATS, Exact, Graph, Value
 from .readings import OUTPUTS, Readings, inputs_of, level_texts
@@ -257,21 +257,10 @@ def check(model: bytes, feed: Feed, dtype: str, expected: tuple[Sequence[Level],
     """
     label, posterior, density = _run(model, feed)
     labels, posteriors, densities = expected
-    tolerance, other = TOLERANCE[dtype], label != np.asarray(labels, dtype=label.dtype)
-    apart, off, wrong = differences(posterior, density, other, (posteriors, densities), tolerance)
-    if not (apart <= tolerance and off <= tolerance) or wrong:
-        raise ExportError(
-            f"The ONNX file does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities "
-            f"by {off:.1e} of their size, and {wrong} of {len(label)} labels; {tolerance:.0e} is allowed. Next: "
-            f"{_advice(dtype)}."
-        )
-    return apart, off
-
-
-def _advice(dtype: str) -> str:
+    other, advice = label != np.asarray(labels, dtype=label.dtype), report_it("writes the ONNX file")
     if dtype == "float32":
-        return f"use {setting('dtype', 'float64')}: this model needs more digits than float32 has"
-    return f"report this, with the model file{either('; check=False writes the ONNX file all the same', '')}"
+        advice = f"use {setting('dtype', 'float64')}: this model needs more digits than float32 has"
+    return compare("ONNX file", posterior, density, other, (posteriors, densities), TOLERANCE[dtype], advice)
 
 
 def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array | None]:

@@ -18,7 +18,7 @@ from ..._arrays import np
 from ...errors import quoted, shown
 from ...schema import Level
 from ..program import Bin, Code, Indicator, Interpolated, Number, Program, Projected, Scaled
-from .language import Language, Stages, case, number, piecewise, total, where_known
+from .language import Language, Stages, case, line, number, piecewise, total, where_known
 
 T = TypeVar("T")
 LARGEST = number(1e150)  # beyond it, Python refuses a cell: its square overflows
@@ -341,15 +341,11 @@ class Cells:
             return where_known(x, self.stages.language.double(number(values[0])), "NULL")
         slopes = np.diff(values) / np.diff(knots)
         language = self.stages.language
-        below = [_line(x, knots[0], values[0], own.low), number(values[0] - 1.0)]
-        above = [_line(x, knots[-1], values[-1], own.high), number(values[-1] + 1.0)]
-        inner = [_line(x, *each) for each in zip(knots[:-1], values[:-1], slopes, strict=True)]
+        below = [line(x, knots[0], values[0], own.low), number(values[0] - 1.0)]
+        above = [line(x, knots[-1], values[-1], own.high), number(values[-1] + 1.0)]
+        inner = [line(x, *each) for each in zip(knots[:-1], values[:-1], slopes, strict=True)]
         pieces = [language.greatest(below), *inner, language.least(above)]
         return where_known(x, piecewise(x, knots, pieces), "NULL")
-
-
-def _line(x: str, knot: float, value: float, slope: float) -> str:
-    return f"({number(value)} + {number(slope)} * ({x} - {number(knot)}))"
 
 
 def _as_text(levels: Sequence[Level]) -> bool:

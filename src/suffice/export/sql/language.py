@@ -192,6 +192,11 @@ def piecewise(x: str, cuts: Sequence[float] | Array, pieces: Sequence[str]) -> s
     return f"CASE WHEN {x} < {number(cuts[middle])} THEN {below} ELSE {above} END"
 
 
+def line(x: str, knot: float, value: float, slope: float) -> str:
+    """Return the line of a slope through a value at a knot."""
+    return f"({number(value)} + {number(slope)} * ({x} - {number(knot)}))"
+
+
 class Stages:
     """Stages under construction: `columns` are those that the last one has, under short names of our own."""
 

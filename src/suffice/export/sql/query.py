@@ -11,7 +11,7 @@ from ..._arrays import Array, np
 from ...errors import ExportError, either, pip_install, quoted, setting
 from ...schema import Level
 from ...table import Table as Rows
-from ..lower import differences
+from ..lower import compare, report_it
 from ..program import (
     Column,
     Counts,
@@ -380,18 +380,11 @@ def check(
     """
     labels, posteriors, densities = expected
     label, posterior, density = _run(program, table, order, exact)
-    scored = np.array([value is not None for value in label], dtype=bool)  # without exact, some rows have no answer
+    scored = np.array([exact or value is not None for value in label], dtype=bool)  # else some rows have no answer
     density = None if density is None else np.where(np.isnan(density), -np.inf, density)[scored]  # log 0 is NULL
     other = np.array([a != b for a, b in zip(label, labels, strict=True)], dtype=bool)
-    known = posteriors[scored], densities[scored]
-    apart, off, wrong = differences(posterior[scored], density, other[scored], known, TOLERANCE)
-    if not (apart <= TOLERANCE and off <= TOLERANCE) or wrong or (exact and not scored.all()):
-        raise ExportError(
-            f"The query does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
-            f"{off:.1e} of their size, and {wrong} of {len(label)} labels; {TOLERANCE:.0e} is allowed. Next: report "
-            f"this, with the model file{either('; check=False returns the query all the same', '')}."
-        )
-    return apart, off
+    known, advice = (posteriors[scored], densities[scored]), report_it("returns the query")
+    return compare("query", posterior[scored], density, other[scored], known, TOLERANCE, advice)
 
 
 def _run(program: Program, table: Rows, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array | None]:

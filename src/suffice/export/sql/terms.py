@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..._arrays import Array, Codes, gammaln, np
 from ..program import Counts, LocationScale, Mixture, Pairs, PiecewiseLinear, Program, Table, TreeSums
 from .cells import Cells
-from .language import Language, case, number, piecewise, switch, total, where_known
+from .language import Language, case, line, number, piecewise, switch, total, where_known
 from .normal import Normals
 
 STIRLING = 20  # from this count on the series for log x! is exact to rounding
@@ -100,10 +100,7 @@ def hats(term: PiecewiseLinear, c: int, cells: Cells) -> str:
     if len(knots) == 1:
         return where_known(x, number(values[0]))
     slopes = np.diff(values) / np.diff(knots)
-    inner = [
-        f"({number(value)} + {number(slope)} * ({x} - {number(knot)}))"
-        for knot, value, slope in zip(knots[:-1], values[:-1], slopes, strict=True)
-    ]
+    inner = [line(x, *each) for each in zip(knots[:-1], values[:-1], slopes, strict=True)]
     return where_known(x, piecewise(x, knots, [number(values[0]), *inner, number(values[-1])]))
 
 
