@@ -6,47 +6,26 @@ Null and NaN are both missing: NaN in a numeric block, −1 in a code. Infinity 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, is_sparse, np
+from .._arrays import is_sparse, np
 from .._arrays_api import is_device_array
 from .._dialect import Remark
 from ..errors import DataError, SchemaError, quoted
-from ..schema import Level, Name, Schema, repeated_names
+from ..schema import Name, Schema, repeated_names
 from .arrays import ArrayTable, ContainerError, DeviceTable, SparseTable as SparseTable
-from .cells import Frame, factorize as factorize, recode as recode
+from .cells import Frame, Holes as Holes, Table as Table, factorize as factorize, recode as recode
 from .dates import date_columns as find_dates
-from .frames import FrameTable, as_rows as as_rows, declared_schema, label_values as label_values, with_empty
+from .frames import FrameTable, as_rows as as_rows, label_values as label_values, schema_of
 from .texts import are_sentences as are_sentences, are_texts as are_texts, text_columns as find_texts
 from .writing import (
     CONTAINERS as CONTAINERS,
-    Holes as Holes,
     NewColumn as NewColumn,
     make_sparse as make_sparse,
     make_table as make_table,
 )
-
-
-class Table(Protocol):
-    """A table that can be asked for its schema and for one or more of its columns."""
-
-    schema: Schema
-    rows: int
-
-    def numeric(self, positions: Sequence[int]) -> Array:
-        """Return these columns as float64 (n, d), NaN where missing."""
-
-    def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
-        """Return the sorted levels of a column and a code per row (n,), −1 where missing.
-
-        Levels given as a `range` need not all occur.
-        """
-
-    def fill(self, holes: Holes) -> object:
-        """Return a table of the kind it was made from with these cells filled, all others as they were."""
 
 
 def read_table(X: object) -> Table:
@@ -72,17 +51,20 @@ def add_missing(X: object, schema: Schema) -> object:
     """
     if not (schema.named and is_frame(X)) or is_sparse(X) or is_device_array(X) or _is_series(X):
         return X
-    whole, lacking = with_empty(_frame(X), schema)
+    frame = _frame(X)
+    lacking = [str(name) for name in schema.names if name not in set(frame.columns)]
     if lacking:
         one = len(lacking) == 1
         message = f"{'Column' if one else 'Columns'} {quoted(lacking)} {'is' if one else 'are'} not in the table"
         warnings.warn(f"{message}: every cell there was taken as missing.", Remark, stacklevel=4)
-    return whole
+        # Of numbers whatever their kind: pandas 2 writes a missing text as "None".
+        frame = frame.with_columns(*(nw.lit(None, nw.Float64()).alias(name) for name in lacking))
+    return frame.to_native()
 
 
 def read_schema(X: object) -> Schema:
     """Return the schema that the column types of a data frame declare: a column without a value has its type's kind."""
-    return declared_schema(_frame(X))
+    return schema_of(_frame(X), named=True, by_cells=False)
 
 
 def _frame(X: Any) -> Frame:

@@ -31,6 +31,7 @@ from .cells import (
     LARGEST,
     Cells,
     Coded,
+    Holes,
     as_float,
     both_truths,
     check_finite,
@@ -40,7 +41,7 @@ from .cells import (
 )
 from .dates import MAY_DATE, factorize_dates, form_of, read_seconds
 from .frames import as_rows
-from .writing import Holes, fill_array
+from .writing import fill_array
 
 
 class ArrayTable:

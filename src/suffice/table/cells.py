@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 
 from .._arrays import IN_CACHE, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ..errors import DataError, SchemaError, either, shown
-from ..schema import Kind, Level, Name, check_text, sort_levels
+from ..schema import Kind, Level, Name, Schema, check_text, sort_levels
 
 Cells = NDArray[Any]  # numbers, text, truth values or objects
 Frame = nw.DataFrame[Any]
@@ -19,6 +19,33 @@ Series = nw.Series[Any]
 Coded = tuple[Sequence[Level], Codes]  # the levels of a column, and the code of each cell
 LARGEST = 1e150  # numbers beyond this are as bad as infinite: their squares overflow
 INTEGER_SPAN = 4096  # integers within so small a range are counted directly, without sorting
+Holes = Mapping[int, tuple[Codes, Cells]]  # column position → row numbers (h,) and the values (h,) that belong there
+
+
+class Table(Protocol):
+    """A table that can be asked for its schema and for one or more of its columns."""
+
+    schema: Schema
+    rows: int
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Return these columns as float64 (n, d), NaN where missing."""
+
+    def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
+        """Return the sorted levels of a column and a code per row (n,), −1 where missing.
+
+        Levels given as a `range` need not all occur.
+        """
+
+    def fill(self, holes: Holes) -> object:
+        """Return a table of the kind it was made from with these cells filled, all others as they were."""
+
+
+class Looked(Table, Protocol):
+    """A table some cells of which can be looked at: one of text, perhaps."""
+
+    def some(self, position: int, most: int) -> Cells:
+        """Return at most so many cells of a column, from all over it."""
 
 
 def _is_missing(value: object) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
 from ..errors import SchemaError, either, shown
-from ..schema import DAYS, Kind, Name, Schema
-from .cells import Cells, as_float, holds_value, object_kind
+from ..schema import DAYS, Kind, Name
+from .cells import Cells, Looked, as_float, holds_value, object_kind
 
 MAY_DATE = frozenset({Kind.DATE, Kind.STRING})
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
@@ -21,18 +21,6 @@ UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "secon
 PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date that come again, and how many values each has
 GLANCE = 64  # cells that are looked at before all of them
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0  # seconds of the years 1 and 9999, which Python's dates reach
-
-
-class Looked(Protocol):
-    """A table some cells of which can be looked at, and whose text can be read as dates."""
-
-    schema: Schema
-
-    def some(self, position: int, most: int) -> Cells:
-        """Return at most so many cells of a column, from all over it."""
-
-    def numeric(self, positions: Sequence[int]) -> Array:
-        """Return these columns as float64 (n, d); SchemaError for text that is no date."""
 
 
 def date_columns(table: Looked) -> list[Name]:

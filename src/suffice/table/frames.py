@@ -13,6 +13,7 @@ from ..schema import DAYS, Column, Kind, Level, Name, Schema, check_text, sort_l
 from .cells import (
     Cells,
     Frame,
+    Holes,
     Series,
     as_float,
     both_truths,
@@ -25,7 +26,7 @@ from .cells import (
     recode,
 )
 from .dates import factorize_dates, form_of, read_seconds
-from .writing import FRAMES, Holes, NewColumn, fill_frame, make_table, zone_of
+from .writing import FRAMES, NewColumn, fill_frame, make_table, zone_of
 
 
 def as_rows(X: Any, schema: Schema | None = None) -> Any:
@@ -68,7 +69,7 @@ class FrameTable:
         self._named = all(isinstance(name, str) for name in names)
         if not self._named and sum(not holds_value(name) for name in names) > 1:
             raise SchemaError("The table has several columns without a name. Next: rename.")
-        self.schema = _schema(frame, self._named, by_cells=True)
+        self.schema = schema_of(frame, self._named, by_cells=True)
 
     def _series(self, position: int) -> Series:
         return self._frame.get_column(self._names[position])
@@ -108,23 +109,8 @@ class FrameTable:
         return fill_frame(self._frame, holes)
 
 
-def with_empty(frame: Frame, schema: Schema) -> tuple[object, list[Name]]:
-    """Return a frame with the columns of a schema that it lacks, without a value, behind its own; and their names."""
-    known = set(frame.columns)
-    lacking = [column for column in schema.columns if column.name not in known]
-    # Of numbers whatever its kind: pandas 2 writes a missing text as "None".
-    empty = [nw.lit(None, nw.Float64()).alias(str(own.name)) for own in lacking]
-    whole = frame.with_columns(*empty) if empty else frame
-    return whole.to_native(), [own.name for own in lacking]
-
-
-def declared_schema(frame: Frame) -> Schema:
-    """Return the schema that the types of a table's columns declare, whatever cells it holds."""
-    return _schema(frame, True, by_cells=False)
-
-
-def _schema(frame: Frame, named: bool, by_cells: bool) -> Schema:
-    """Return the schema of a frame; by its cells, a column that holds no value is empty whatever its type."""
+def schema_of(frame: Frame, named: bool, by_cells: bool) -> Schema:
+    """Return the schema that the types of a frame declare; `by_cells`, a column that holds no value is empty."""
     columns, library = [], frame.implementation.value
     for j, name in enumerate(frame.columns):
         series = frame.get_column(name)

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Protocol
 
 from .._arrays import np
-from ..schema import Kind, Level, Name, Schema
-from .cells import Cells, holds_value
+from ..schema import Kind, Name
+from .cells import Looked, holds_value
 
 LOOKED_AT = 1000  # levels of a column
 FEWEST = 50  # different texts; of fewer, values are categories however long they are
 MANY = 0.5  # of the cells there are, so many are different
 WORDS = 4  # on average
 GLANCE, HINT = 64, 2  # cells that are looked at first, and the words they have on average where all are read
-
-
-class Looked(Protocol):
-    """A table some cells of which can be looked at."""
-
-    schema: Schema
-
-    def some(self, position: int, most: int) -> Cells:
-        """Return at most so many cells of a column, from all over it."""
-
-    def categories(self, position: int) -> tuple[Sequence[Level], object]:
-        """Return the levels of a column, and a code per row."""
 
 
 def are_sentences(levels: Iterable[object]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -10,13 +10,11 @@ import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, NDArray, np, sparse
 from ..schema import DAYS, WRITTEN, Kind, Level, Name
-from .cells import Cells, Frame, Series
+from .cells import Cells, Frame, Holes, Series
 from .dates import as_moments, as_texts, dates_like
 
 FRAMES = ("pandas", "polars", "pyarrow")
 CONTAINERS = ("numpy", "sparse", *FRAMES)
-
-Holes = Mapping[int, tuple[Codes, Cells]]  # column position → row numbers (h,) and the values (h,) that belong there
 
 
 class NewColumn(NamedTuple):
