@@ -265,7 +265,7 @@ def locked(path: Path) -> Iterator[bool]:
     if not path.parent.is_dir():  # which filelock would make
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {str(path.parent)!r}", str(path))
     try:
-        lock = FileLock(path.with_name(lock_name(path)), is_singleton=True, fallback_to_soft=False)
+        lock = FileLock(path.with_name(f".{short_name(path)}.lock"), is_singleton=True, fallback_to_soft=False)
         try:
             lock.acquire(timeout=PATIENCE)
         except Timeout:
@@ -286,11 +286,6 @@ def locked(path: Path) -> Iterator[bool]:
             with contextlib.suppress(OSError):
                 Path(lock.lock_file).unlink()
         lock.release()
-
-
-def lock_name(path: Path) -> str:
-    """Return the name of the lock of a file."""
-    return f".{short_name(path)}.lock"
 
 
 def short_name(path: Path) -> str:

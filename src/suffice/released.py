@@ -27,12 +27,8 @@ class Release:
 
     def merge(self, other: Release) -> Release:
         """Return what is to be said of a model merged of two."""
-        notes = list(self.notes)
-        for note in other.notes:
-            if note not in notes:
-                notes.append(note)
-        least, joined = min(self.least, other.least), self.joined or other.joined
-        return Release(least, tuple(notes), joined)
+        notes = tuple(dict.fromkeys((*self.notes, *other.notes)))
+        return Release(min(self.least, other.least), notes, self.joined or other.joined)
 
     @staticmethod
     def of_both(mine: Release | None, theirs: Release | None) -> Release | None:

@@ -320,19 +320,18 @@ def write_tables(path: Path, tables: Iterable[Table]) -> int:
         raise SourceError.unwritable(path, f"results are written as CSV, Parquet or Arrow, not as {kind}")
     if path.suffix.lower() in COMPRESSED:
         raise SourceError.unwritable(path, "results are not written compressed")
-    rows = 0
-    with written_whole(path) as file, contextlib.ExitStack() as stack:
-        writer = None
-        for table in tables:
-            try:
+    rows, writer = 0, None
+    try:
+        with whole_file(path) as file, contextlib.ExitStack() as stack:
+            for table in tables:
                 if writer is None:
                     writer = stack.enter_context(_writer(kind, file, table.schema, path))
                 writer.write_table(table)
-            except (pa.ArrowException, OSError) as error:
-                raise SourceError.unwritable(path, reason(error)) from error
-            rows += table.num_rows
-        if writer is None:
-            raise SourceError.no_rows("The source")
+                rows += table.num_rows
+            if writer is None:
+                raise SourceError.no_rows("The source")
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError.unwritable(path, reason(error)) from error
     return rows
 
 

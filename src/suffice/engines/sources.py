@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,17 +29,6 @@ CELLS = 1 << 20  # read at a time: 8 MiB of numbers
 FEWEST_ROWS, MOST_ROWS = 1 << 12, 1 << 16
 
 
-class Part(Protocol):
-    """Some rows of a source, by themselves."""
-
-    @property
-    def where(self) -> str:
-        """What to call it in a message."""
-
-    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
-        """Yield these columns as pyarrow tables of at most so many rows."""
-
-
 @dataclass(frozen=True)
 class HeldPart:
     """Rows in memory."""
@@ -51,6 +40,9 @@ class HeldPart:
         """Yield these columns as pyarrow tables of at most so many rows."""
         chosen = self.table.select(list(columns))
         return (chosen.slice(start, rows) for start in range(0, chosen.num_rows, rows))
+
+
+Part = FilePart | HeldPart  # some rows of a source, by themselves
 
 
 def rows_at_a_time(columns: int) -> int:

@@ -16,10 +16,7 @@ CONVERTED = {
         "JSON",
         "write one object a line into a .jsonl, for example by jq -c '.[]' table.json > table.jsonl",
     ),
-    ".zip": ("an archive", "unpack it, and give the table in it"),
-    ".7z": ("an archive", "unpack it, and give the table in it"),
-    ".tar": ("an archive", "unpack it, and give the table in it"),
-    ".tgz": ("an archive", "unpack it, and give the table in it"),
+    **dict.fromkeys((".zip", ".7z", ".tar", ".tgz"), ("an archive", "unpack it, and give the table in it")),
     ".sav": ("a table of SPSS", _PANDAS.format("read_spss")),
     ".dta": ("a table of Stata", _PANDAS.format("read_stata")),
     ".sas7bdat": ("a table of SAS", _PANDAS.format("read_sas")),
@@ -29,9 +26,9 @@ CONVERTED = {
     ".numbers": ("a sheet of Numbers", "there: File, Export To, CSV or Excel"),
     ".html": ("a web page", _PANDAS.format("read_html")),
     ".xml": ("XML", _PANDAS.format("read_xml")),
-    ".pdf": ("a document", "copy its table into a sheet, and save that as .csv or .xlsx"),
-    ".doc": ("a document", "copy its table into a sheet, and save that as .csv or .xlsx"),
-    ".docx": ("a document", "copy its table into a sheet, and save that as .csv or .xlsx"),
+    **dict.fromkeys(
+        (".pdf", ".doc", ".docx"), ("a document", "copy its table into a sheet, and save that as .csv or .xlsx")
+    ),
     ".db": (
         "a database",
         "write the result of a query as .csv, or in Python: fit_table((duckdb.connect(…), 'SELECT …'), …)",

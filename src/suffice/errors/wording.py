@@ -17,6 +17,7 @@ from urllib.parse import unquote
 PACKAGE = Path(__file__).resolve().parents[1]
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
+GAP = "  "  # between columns of a table
 LEAST_CELL = 12  # characters of a name in a table, however narrow the page
 # What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
 # the marks of Unicode that change the direction of writing, spaces that look like another one, and halves of
@@ -93,11 +94,7 @@ def spaced(text: object) -> str:
 
 
 def align(
-    rows: Sequence[Sequence[str]],
-    left: Sequence[int] = (0,),
-    gap: int = 2,
-    width: int | None = None,
-    fold: bool = True,
+    rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), width: int | None = None, fold: bool = True
 ) -> list[str]:
     """Return table rows as lines with columns below each other; those numbered in `left` are flush left.
 
@@ -107,26 +104,26 @@ def align(
     rows = [[visible(cell).replace("\n", "\\n") for cell in row] for row in rows]
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     if width is None:
-        return _lines(rows, widths, left, gap)
+        return _lines(rows, widths, left)
     whole = widths.copy()
-    while sum(widths) + gap * (len(widths) - 1) > width:
+    while sum(widths) + len(GAP) * (len(widths) - 1) > width:
         longest = max(left, key=lambda j: widths[j], default=None)
         if longest is None or widths[longest] <= LEAST_CELL:
             widths = [min(own, max(LEAST_CELL, width // 2)) if j in left else own for j, own in enumerate(whole)]
             break
         widths[longest] -= 1
     lines, start, stop = list[str](), 1, len(widths)
-    while fold and start < len(widths) and widths[0] + sum(gap + own for own in widths[start:stop]) > width:
+    while fold and start < len(widths) and widths[0] + sum(len(GAP) + own for own in widths[start:stop]) > width:
         stop = start + 1
-        while widths[0] + sum(gap + own for own in widths[start : stop + 1]) <= width:
+        while widths[0] + sum(len(GAP) + own for own in widths[start : stop + 1]) <= width:
             stop += 1
-        lines += [*_lines(rows, widths, left, gap, [0, *range(start, stop)]), ""]
+        lines += [*_lines(rows, widths, left, [0, *range(start, stop)]), ""]
         start, stop = stop, len(widths)
-    return [*lines, *_lines(rows, widths, left, gap, [0, *range(start, stop)])] if start < stop or not lines else lines
+    return [*lines, *_lines(rows, widths, left, [0, *range(start, stop)])] if start < stop or not lines else lines
 
 
 def _lines(
-    rows: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int], gap: int, columns: Sequence[int] = ()
+    rows: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int], columns: Sequence[int] = ()
 ) -> list[str]:
     """Return some columns of a table, or all, as lines; cells longer than their column are cut."""
     lines = []
@@ -135,7 +132,7 @@ def _lines(
         for j in columns or range(len(widths)):
             cell = row[j] if len(row[j]) <= widths[j] else f"{row[j][: widths[j] - 1]}…"
             cells.append(cell.ljust(widths[j]) if j in left else cell.rjust(widths[j]))
-        lines.append((" " * gap).join(cells).rstrip())
+        lines.append(GAP.join(cells).rstrip())
     return lines
 
 

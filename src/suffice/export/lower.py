@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from .._arrays import Array, NDArray, np
 from .._files import MISSING_TOKENS
@@ -52,6 +53,7 @@ from .program import (
 LAWS = {Poisson: "poisson", Bernoulli: "bernoulli", Multinomial: "multinomial"}
 ROUNDING = 1e-9  # of sums of weights; one row in so many is none that a release of sums could tell
 
+T = TypeVar("T")
 LocationDensity = Gaussian | MultivariateT | Laplace | StudentT
 
 
@@ -121,16 +123,16 @@ class Lowering:
 
     def reading(self, reading: Reading, key: Hashable) -> int:
         """Enter a reading, once for each key, and return its number."""
-        if key not in self._known:
-            self.readings.append(reading)
-            self._known[key] = len(self.readings) - 1
-        return self._known[key]
+        return self._once(self.readings, reading, key)
 
     def code(self, code: CodeReading, key: Hashable) -> int:
         """Enter a code, once for each key, and return its number."""
+        return self._once(self.codes, code, key)
+
+    def _once(self, entries: list[T], entry: T, key: Hashable) -> int:
         if key not in self._known:
-            self.codes.append(code)
-            self._known[key] = len(self.codes) - 1
+            entries.append(entry)
+            self._known[key] = len(entries) - 1
         return self._known[key]
 
     def level(self, column: int, levels: Sequence[Level]) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
+from typing import Any
 
 from ..._arrays import Array, np
 from ...errors import ExportError, either, pip_install, quoted, setting
@@ -47,6 +48,12 @@ from .terms import (
 
 MOST_ENTRIES = 60_000  # numbers of covariances per row: about five megabytes of SQL
 MOST_PAIRS = 500_000  # values of two levels and a class: 399,360 took DuckDB 106 s and 6.7 GB, 28 million are no query
+SIMPLE: dict[type, Callable[[Any, int, Cells], str]] = {  # terms that are one expression for each class
+    Table: table,
+    Counts: counts,
+    LocationScale: location_scale,
+    PiecewiseLinear: hats,
+}
 STAGED = Normal | Mixture | Pairs | TreeSums  # terms with stages of their own
 LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)  # DuckDB and SQLite keep É and é apart
 LONGEST_NAME = 60  # bytes: PostgreSQL cuts names at 63
@@ -218,7 +225,7 @@ class _Query:
         for score, alive in self.alive.items():
             own = [(self.program.terms[i], weight) for i, target, weight in uses if target == score]
             for c in alive:
-                parts = [_times(weight, self._simple(term, c)) for term, weight in own]
+                parts = [_times(weight, SIMPLE[type(term)](term, c, self.cells)) for term, weight in own]
                 new[f"{score}{c}"] = f"{score}{c} + {total(parts)}"
                 orders = [self._order(term, c) for term, _ in own]
                 if self.zeros and score == "j":
@@ -233,16 +240,6 @@ class _Query:
             self.stages.add({name: total(common)})
             new |= {f"j{c}": f"{new[f'j{c}']} - {name}" for c in self.alive["j"]}
         self.stages.add(new, drop=self._spare(needed))
-
-    def _simple(self, term: Term, c: int) -> str:
-        if isinstance(term, Table):
-            return table(term, c, self.cells)
-        if isinstance(term, Counts):
-            return counts(term, c, self.cells)
-        if isinstance(term, LocationScale):
-            return location_scale(term, c, self.cells)
-        assert isinstance(term, PiecewiseLinear)
-        return hats(term, c, self.cells)
 
     def _order(self, term: Term, c: int) -> str:
         if isinstance(term, Table) and term.order is not None:

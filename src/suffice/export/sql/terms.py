@@ -26,15 +26,15 @@ TOGETHER = 8  # trees added in a row: what an optimizer does with a long sum gro
 
 def table(term: Table, c: int, cells: Cells) -> str:
     """Return the log probability of a code in class c."""
-    return _by_code(cells.code(term.code), term.log_p[c], cells)
+    return _by_code(cells.code(term.code), term.log_p[c])
 
 
 def table_order(term: Table, c: int, cells: Cells) -> str:
     """Return how many zero probabilities the code has in class c: 0 or 1."""
-    return "0.0e0" if term.order is None else _by_code(cells.code(term.code), term.order[c], cells)
+    return "0.0e0" if term.order is None else _by_code(cells.code(term.code), term.order[c])
 
 
-def _by_code(code: str, values: Array, cells: Cells) -> str:
+def _by_code(code: str, values: Array) -> str:
     return switch(code, [(i, number(value)) for i, value in enumerate(values)], "0.0e0")
 
 
