@@ -50,9 +50,7 @@ def normal(g: Graph, term: Normal, x: Value) -> Value:
         width = len(spread.covariance) * d * d
     else:
         width = sum(own.shape[1] * (own.shape[1] + d) for own in spread.loadings)
-
-    def cells_per_tile(rows: Value) -> Value:
-        return rows * int(2 * m * d) + int(width)
+    cells = int(width), int(2 * m * d)  # of a tile, and of each of its rows
 
     def score(tiles: Tiles) -> Value:
         with g.floats("float64"):  # a singular block would cost single precision all its digits
@@ -61,7 +59,8 @@ def normal(g: Graph, term: Normal, x: Value) -> Value:
                 return _finish(g, term, _marginal_dense(g, term, spread, exact))
             return _finish(g, term, _marginal_factors(g, term, spread, exact))
 
-    return patch_incomplete(g, x, scores, cells_per_tile, score)
+    found = g.any(g.op("IsNaN", x))
+    return g.either(found, lambda: _patched(g, x, scores, cells, score), lambda: scores)
 
 
 def mixture(g: Graph, term: Mixture, x: Value) -> Value:
@@ -254,30 +253,20 @@ class Tiles(NamedTuple):
     observed: Value
 
 
-def patch_incomplete(
-    g: Graph, x: Value, scores: Value, cells_per_tile: Callable[[Value], Value], score: Callable[[Tiles], Value]
-) -> Value:
+def _patched(g: Graph, x: Value, scores: Value, cells: tuple[int, int], score: Callable[[Tiles], Value]) -> Value:
     """Return scores (n, k) in which rows of x (n, d) with missing cells have `score(tiles)` (b, t, k) instead.
 
-    `cells_per_tile(t)` says how many numbers one tile of t rows takes.
+    `cells` are how many numbers a tile takes, and how many each of its rows more.
     """
-    holes = g.op("IsNaN", x)
-    found = g.any(holes)
-    return g.either(found, lambda: _patched(g, x, scores, cells_per_tile, score), lambda: scores)
-
-
-def _patched(
-    g: Graph, x: Value, scores: Value, cells_per_tile: Callable[[Value], Value], score: Callable[[Tiles], Value]
-) -> Value:
     number = g.sum(g.integers(g.op("IsNaN", x)), 1)
     rows = g.squeeze(g.op("NonZero", number), 0)
     own = g.take(x, rows)
-    tiles, order, place = _tiles(g, own, cells_per_tile)
+    tiles, order, place = _tiles(g, own, *cells)
 
     def body(index: Value) -> Value:
-        cells = g.take(own, index)
-        first = g.squeeze(g.cut(cells, 1, 0, 1), 1)
-        found = score(Tiles(cells, g.cast(g.op("Not", g.op("IsNaN", first)))))
+        tile = g.take(own, index)
+        first = g.squeeze(g.cut(tile, 1, 0, 1), 1)
+        found = score(Tiles(tile, g.cast(g.op("Not", g.op("IsNaN", first)))))
         return g.reshape(found, -1, g.size(scores, 1))
 
     flat = g.reshape(g.scan(body, tiles), -1, g.size(scores, 1))
@@ -285,7 +274,7 @@ def _patched(
     return g.op("ScatterND", scores, g.unsqueeze(g.take(rows, order), 1), sorted_scores)
 
 
-def _tiles(g: Graph, own: Value, cells_per_tile: Callable[[Value], Value]) -> tuple[Value, Value, Value]:
+def _tiles(g: Graph, own: Value, width: int, per_row: int) -> tuple[Value, Value, Value]:
     """Return row numbers of tiles (chunks, b, t), the rows in order of pattern (m,) and the place of each of these."""
     m = g.rows(own)
     holes = g.op("Cast", g.op("IsNaN", own), to=3)  # int8
@@ -299,7 +288,7 @@ def _tiles(g: Graph, own: Value, cells_per_tile: Callable[[Value], Value]) -> tu
     first = g.op("CumSum", needed, 0, exclusive=1)
     place = (g.take(first, sorted_pattern) + rank / size) * size + (rank - rank / size * size)
     total = g.op("ReduceSum", needed, keepdims=0)
-    together = g.op("Max", g.op("Min", g.op("Div", CHUNK_CELLS, cells_per_tile(size)), total), 1)
+    together = g.op("Max", g.op("Min", g.op("Div", CHUNK_CELLS, size * per_row + width), total), 1)
     chunks = g.op("Div", total + together - 1, together)
     empty = g.op("Expand", 0, g.shape(chunks * together * size))
     index = g.op("ScatterElements", empty, place, order, axis=0)

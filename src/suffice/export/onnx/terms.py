@@ -78,16 +78,13 @@ def _location_scale(g: Graph, term: LocationScale, x: Value) -> Value:
     else:
         df = np.where(endless, 1.0, term.df)
         a, limit = z / np.sqrt(df), BIG[g.dtype]
-        near = g.log1p(_square(g.op("Min", a, limit)))
+        small = g.op("Min", a, limit)
+        near = g.log1p(small * small)
         far = g.op("Log", g.op("Max", a, limit)) * 2.0
         kernel = g.where(g.op("Greater", a, limit), far, near) * (-0.5 * (df + 1.0))
         if endless.any():
             kernel = g.where(endless, z * z * -0.5, kernel)
     return g.sum(g.where(holes, 0.0, kernel + term.constant), 2)
-
-
-def _square(x: Value) -> Value:
-    return x * x
 
 
 def _counts(g: Graph, readings: Readings, term: Counts) -> Score:
