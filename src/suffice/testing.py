@@ -6,7 +6,7 @@ Each raises AssertionError naming the law that is broken.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import clone
@@ -121,32 +121,33 @@ class FamilyCase:
         """All columns."""
         return tuple(range(self.X.shape[1]))
 
-    def rows(self, columns: Sequence[int] | None = None, X: object = None) -> Any:
-        """Return encoded rows of the table, or of another with the same columns."""
-        kept = self.columns if columns is None else columns
-        return self.family.encode(read_table(self.X if X is None else X), list(kept))
+    @property
+    def settings(self) -> Settings:
+        """What estimates are told."""
+        return Settings(smoothing=self.smoothing, classes=tuple(range(self.k)), columns=self.columns)
 
-    def summary(
-        self, index: Codes | None = None, weight: Array | None = None, columns: Sequence[int] | None = None
-    ) -> Statistic:
+    def only(self, columns: Sequence[int]) -> FamilyCase:
+        """Return the case of some of the columns."""
+        return replace(self, X=self.X[:, list(columns)])
+
+    def rows(self, X: object = None) -> Any:
+        """Return encoded rows of the table, or of another with the same columns."""
+        return self.family.encode(read_table(self.X if X is None else X), list(self.columns))
+
+    def summary(self, index: Codes | None = None, weight: Array | None = None) -> Statistic:
         """Return the statistic of all rows, or of some."""
         some = np.arange(len(self.codes)) if index is None else index
-        rows = take_rows(self.rows(columns), some)
+        rows = take_rows(self.rows(), some)
         return as_statistic(self.family.summarize(rows, self.codes[some], self.k, weight))
 
-    def settings(self, columns: Sequence[int] | None = None) -> Settings:
-        """Return what estimates are told."""
-        names = self.columns if columns is None else tuple(columns)
-        return Settings(smoothing=self.smoothing, classes=tuple(range(self.k)), columns=names)
-
-    def estimate(self, stats: Statistic, columns: Sequence[int] | None = None) -> Density:
+    def estimate(self, stats: Statistic) -> Density:
         """Return the density of a statistic."""
-        return as_density(self.family.estimate(stats, self.settings(columns))[0])
+        return as_density(self.family.estimate(stats, self.settings)[0])
 
-    def scores(self, stats: Statistic, rows: Any = None, columns: Sequence[int] | None = None) -> Array:
+    def scores(self, stats: Statistic, rows: Any = None) -> Array:
         """Return log densities (n, k) estimated from a statistic, of these rows or those of the table."""
-        rows = self.rows(columns) if rows is None else rows
-        return np.asarray(self.estimate(stats, columns).log_density(self.family.recode(rows, stats)))
+        rows = self.rows() if rows is None else rows
+        return np.asarray(self.estimate(stats).log_density(self.family.recode(rows, stats)))
 
     def same(self, actual: Array, expected: Array, what: str) -> None:
         """Assert that log densities agree."""
@@ -186,7 +187,8 @@ def _missing_cells(case: FamilyCase, rng: Random) -> None:
     assert np.abs(nothing).max() <= case.tolerance, "a row without a cell has a log density other than 0"
     marginal = case.estimate(stats).marginal(list(others)) if others else None
     if marginal is not None:
-        smaller = marginal.log_density(case.family.recode(case.rows(others), case.summary(columns=others)))
+        rest = case.only(others)
+        smaller = marginal.log_density(case.family.recode(rest.rows(), rest.summary()))
         case.same(case.scores(stats, case.rows(X=holed)), smaller, "a missing cell and the marginal without its column")
 
 
@@ -194,10 +196,10 @@ def _adds_up(case: FamilyCase, rng: Random) -> None:
     support = case.family.support
     if support is None:
         return
-    columns = case.columns if support == "shares" else (0,)
+    part = case if support == "shares" else case.only([0])
     cells = [cell for cell in case.X[:, 0].tolist() if cell is not None and cell == cell]
-    X, size = _points(support, cells, len(columns))
-    scores = case.scores(case.summary(columns=columns), case.rows(columns, X), columns)
+    X, size = _points(support, cells, len(part.columns))
+    scores = part.scores(part.summary(), part.rows(X))
     total = (np.exp(scores) * size[:, None]).sum(axis=0)
     assert np.abs(total - 1.0).max() <= NEAR_ONE, f"the density of the first column adds up to {total}"
 
@@ -222,9 +224,8 @@ def _points(support: str, cells: list[object], d: int) -> tuple[NDArray[np.gener
 
 def _leaves_out(case: FamilyCase, rng: Random) -> None:
     stats = case.summary()
-    closed = case.family.leave_one_out_limit(
-        case.family.recode(case.rows(), stats), stats, case.codes, None, case.settings()
-    )
+    recoded = case.family.recode(case.rows(), stats)
+    closed = case.family.leave_one_out_limit(recoded, stats, case.codes, None, case.settings)
     if closed is None or stats.is_rounded or "subtract" not in stats.edits:
         return
     found = np.where(closed[0] > 0, -np.inf, closed[1])
