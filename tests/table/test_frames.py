@@ -240,7 +240,6 @@ def test_times_durations_and_categories_of_dates_are_refused_with_advice(X):
     "X",
     [
         pandas([1j]),
-        pandas(pd.arrays.SparseArray([0.0, 1.0])),
         pandas(pd.period_range("2020", periods=1)),
         pandas([{"a": 1}], object),
         polars([[1], [2]]),
@@ -248,7 +247,7 @@ def test_times_durations_and_categories_of_dates_are_refused_with_advice(X):
         polars([{"x": 1}]),
         arrow([[1]]),
     ],
-    ids=["complex", "sparse", "period", "dict", "list", "binary", "struct", "arrow list"],
+    ids=["complex", "period", "dict", "list", "binary", "struct", "arrow list"],
 )
 def test_other_types_are_refused_by_name(X):
     with pytest.raises(SchemaError, match=r"Column 'a' has type .*Next: convert"):
@@ -263,6 +262,21 @@ def test_objects_that_begin_with_a_hundred_missing_cells_are_what_the_others_are
     if isinstance(values[0], float):
         np.testing.assert_array_equal(late.numeric([0])[150:], early.numeric([0]))
     assert late.categories(0)[0] == early.categories(0)[0]
+
+
+@pytest.mark.parametrize(
+    "values", [[0, 0, 2, 0], [0.0, NAN, 1.5, 0.0], [False, True, False, False], ["u", "u", "v", "u"]]
+)
+def test_sparse_columns_are_read_as_dense_ones(values):
+    dense = pd.DataFrame({"a": values, "b": list("wxyz")})
+    X = dense.astype({"a": pd.SparseDtype(dense["a"].dtype)})
+    assert kinds(X) == kinds(dense)
+    assert cells(X) == cells(dense)
+    assert_array_equal(label_values(X["b"])[0], label_values(dense["b"])[0])
+
+
+def test_long_doubles_are_read_as_doubles():
+    assert_array_equal(read_table(pandas([1.5, NAN, 0.1], np.longdouble)).numeric([0])[:, 0], [1.5, NAN, 0.1])
 
 
 def test_objects_of_mixed_types_are_refused_by_name():

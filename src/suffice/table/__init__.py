@@ -69,12 +69,26 @@ def read_schema(X: object) -> Schema:
 
 def _frame(X: Any) -> Frame:
     try:
-        return nw.from_native(X, eager_only=True)
+        return nw.from_native(_dense(X), eager_only=True)
     except nw.exceptions.DuplicateError:
         repeated = repeated_names([str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))])
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
     except TypeError:
         return _from_arrow_stream(X)
+
+
+def _dense(X: Any) -> Any:
+    """Return a data frame whose sparse columns, of pandas, hold every cell, and its long doubles as float64."""
+    types = X.dtypes if hasattr(X, "iloc") else None
+    if types is None:
+        return X
+    plain = {name: getattr(own, "subtype", np.float64) for name, own in types.items() if _is_sparse_or_long(own)}
+    return X.astype(plain) if plain and X.columns.is_unique else X
+
+
+def _is_sparse_or_long(dtype: Any) -> bool:
+    sparse = hasattr(dtype, "subtype") and hasattr(dtype, "fill_value")
+    return sparse or bool(dtype == np.longdouble and dtype != np.float64)
 
 
 def text_columns(table: Table) -> list[Name]:

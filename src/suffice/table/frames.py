@@ -155,7 +155,7 @@ def _declared_kind(series: Series, name: Name) -> Kind:
         raise SchemaError.temporal(name, dtype)
     if dtype == nw.Object:
         return object_kind(_objects(series), name)
-    raise SchemaError.unsupported(name, dtype)
+    raise SchemaError.unsupported(name, getattr(series.to_native(), "dtype", dtype) if dtype == nw.Unknown else dtype)
 
 
 def _dtype(series: Series) -> nw.dtypes.DType:
