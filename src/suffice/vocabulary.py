@@ -68,10 +68,7 @@ def unseen_in(
 
 def _unseen(column: Name, held: Mapping[Level, int], known: Weights) -> list[UnseenLevel]:
     strange = [level for level in held if level not in known]
-    bare: dict[str, list[Level]] = {}
-    for level in known if strange else ():
-        if isinstance(level, str):
-            bare.setdefault(skeleton(level), []).append(level)
+    bare = _by_skeleton(known if strange else ())
     return [
         UnseenLevel(
             column,
@@ -116,12 +113,9 @@ def _sentence(column: Name, found: Sequence[UnseenLevel]) -> str:
         levels += f" and {len(found) - len(named):,} more"
     likes = [own for own in named if own.like]
     alike = "".join(f"; {own.level!r} differs from {quoted(own.like)} by case or spaces only" for own in likes)
-    return f"{_rows(rows)}: {column} {levels}, never seen by the model, known {_some(found[0].known)}{alike}"
-
-
-def _some(levels: Sequence[Level]) -> str:
-    more = len(levels) - MOST_KNOWN
-    return quoted(levels[:MOST_KNOWN]) + (f" and {more:,} more" if more > 0 else "")
+    return (
+        f"{_rows(rows)}: {column} {levels}, never seen by the model, known {quoted(found[0].known, MOST_KNOWN)}{alike}"
+    )
 
 
 def _rows(rows: float) -> str:
@@ -130,11 +124,16 @@ def _rows(rows: float) -> str:
 
 def alike(levels: Iterable[Level]) -> list[list[Level]]:
     """Return the groups of levels that differ by case or spaces only, in the order in which they come."""
+    return [group for group in _by_skeleton(levels).values() if len(group) > 1]
+
+
+def _by_skeleton(levels: Iterable[Level]) -> dict[str, list[Level]]:
+    """Return the texts among levels by what they have in common, case and spaces aside."""
     groups: dict[str, list[Level]] = {}
     for level in levels:
         if isinstance(level, str):
             groups.setdefault(skeleton(level), []).append(level)
-    return [group for group in groups.values() if len(group) > 1]
+    return groups
 
 
 def _groups(weights: Weights, counted: bool) -> str:

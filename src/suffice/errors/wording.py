@@ -139,7 +139,7 @@ def _lines(
 def quoted(names: Sequence[object], limit: int = 8) -> str:
     """Join names for a message, the first `limit` of them."""
     some = ", ".join(shown(name) for name in names[:limit])
-    return some if len(names) <= limit else f"{some} and {len(names) - limit} more"
+    return some if len(names) <= limit else f"{some} and {len(names) - limit:,} more"
 
 
 def one_line(text: object) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import reduce
 from importlib.metadata import version
+from operator import add
 
 import onnx
 from onnx import TensorProto, helper
@@ -85,37 +87,30 @@ class _Scores:
             self._terms[number] = term_score(self.g, self.readings, self.readings.program.terms[number])
         return self._terms[number]
 
-    def weighted(self, numbers: tuple[int, ...], weight: Array) -> Value | None:
-        """Return Σ weight × term (n, k), None of none; terms of weight 0 are left out."""
+    def weighted(self, numbers: tuple[int, ...], weight: Array) -> Value:
+        """Return Σ weight × term (n, k); terms of weight 0 are left out."""
         terms = self.readings.program.terms
-        used = [(number, float(w)) for number, w in zip(numbers, weight, strict=True) if w]
-        lines: list[PiecewiseLinear] = []
-        weights: list[float] = []
-        for number, w in used:
-            term = terms[number]
-            if isinstance(term, PiecewiseLinear):
-                lines.append(term)
-                weights.append(w)
-        total = hats(self.g, self.readings, lines, weights) if lines else None
-        for number, w in used:
-            if not isinstance(terms[number], PiecewiseLinear):
-                part = self.of(number).log
-                part = part if w == 1.0 else part * w
-                total = part if total is None else total + part
-        return total
+        used = [(terms[number], number, float(w)) for number, w in zip(numbers, weight, strict=True) if w]
+        lines = [(term, w) for term, _, w in used if isinstance(term, PiecewiseLinear)]
+        parts = [hats(self.g, self.readings, [term for term, _ in lines], [w for _, w in lines])] if lines else []
+        for term, number, w in used:
+            if not isinstance(term, PiecewiseLinear):
+                parts.append(self.of(number).log if w == 1.0 else self.of(number).log * w)
+        if not parts:
+            return self.g.filled(0.0, self.g.size(self.readings.first(), 0), len(self.readings.program.classes))
+        return reduce(add, parts)
 
 
 def _joint(g: Graph, scores: _Scores, numbers: tuple[int, ...]) -> Score:
     """Return log π_k + log p(x | k), the sum of terms, with the order of its zero."""
     program = scores.readings.program
     total = scores.weighted(numbers, np.ones(len(numbers)))
-    base = g.filled(0.0, g.size(scores.readings.first(), 0), len(program.classes)) if total is None else total
     order: Value | None = None
     for number in numbers:
         own = scores.of(number).order if not isinstance(program.terms[number], PiecewiseLinear) else None
         if own is not None:
             order = own if order is None else order + own
-    return Score(base + program.log_prior, order)
+    return Score(total + program.log_prior, order)
 
 
 def _of_order_zero(g: Graph, joint: Score) -> Value:
@@ -147,17 +142,12 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
         most = np.array([len(program.codes[number].levels) for number in stack.known_codes])  # type: ignore[union-attr]
         known.append(g.op("And", g.op("GreaterOrEqual", codes, 0), g.op("Less", codes, most)))
     count = g.sum(g.integers(g.join(known, 1)), 1, keep=True) if known else None
-    eta = _by_known(g, [_weighed(g, scores, stack, w) for w in range(len(stack.weight))], stack, count)
+    each = [
+        scores.weighted(stack.terms, own) + np.asarray(bias) for own, bias in zip(stack.weight, stack.bias, strict=True)
+    ]
+    eta = _by_known(g, each, stack, count)
     posterior = g.op("Softmax", eta + stack.offset, axis=1) * (1.0 - stack.floor) + stack.floor * stack.prior
     return posterior if count is None else g.where(g.op("Greater", count, 0), posterior, stack.shares)
-
-
-def _weighed(g: Graph, scores: _Scores, stack: Stack, w: int) -> Value:
-    """Return bias + Σ weight × term (n, k) under one of the stack's weights."""
-    pool, bias = scores.weighted(stack.terms, stack.weight[w]), np.asarray(stack.bias[w])
-    if pool is None:
-        pool = g.filled(0.0, g.size(scores.readings.first(), 0), len(stack.offset))
-    return pool + bias
 
 
 def _by_known(g: Graph, parts: Sequence[Value], stack: Stack, count: Value | None) -> Value:
@@ -166,11 +156,7 @@ def _by_known(g: Graph, parts: Sequence[Value], stack: Stack, count: Value | Non
         return parts[0]
     row = g.squeeze(g.op("Min", count, len(stack.by_known) - 1), 1)
     shares = g.take(stack.by_known, row)
-    each = [g.cut(shares, 1, w, w + 1) * part for w, part in enumerate(parts)]
-    total = each[0]
-    for part in each[1:]:
-        total = total + part
-    return total
+    return reduce(add, [g.cut(shares, 1, w, w + 1) * part for w, part in enumerate(parts)])
 
 
 def _labels(classes: tuple[Level, ...]) -> tuple[object, int]:

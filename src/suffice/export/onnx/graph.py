@@ -21,6 +21,13 @@ IR_VERSION = 10  # the newest that the runtimes of the last years read
 FLOATS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 
 
+def _operator(kind: str, swapped: bool = False) -> Callable[[Value, object], Value]:
+    def operate(own: Value, other: object) -> Value:
+        return own.graph.op(kind, *((other, own) if swapped else (own, other)))
+
+    return operate
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A tensor in a graph; arithmetic with it adds nodes."""
@@ -28,36 +35,11 @@ class Value:
     graph: Graph
     name: str
     __array_ufunc__ = None  # arrays leave arithmetic with a value to the value
-
-    def __add__(self, other: object) -> Value:
-        return self.graph.op("Add", self, other)
-
-    def __radd__(self, other: object) -> Value:
-        return self.graph.op("Add", other, self)
-
-    def __sub__(self, other: object) -> Value:
-        return self.graph.op("Sub", self, other)
-
-    def __rsub__(self, other: object) -> Value:
-        return self.graph.op("Sub", other, self)
-
-    def __mul__(self, other: object) -> Value:
-        return self.graph.op("Mul", self, other)
-
-    def __rmul__(self, other: object) -> Value:
-        return self.graph.op("Mul", other, self)
-
-    def __truediv__(self, other: object) -> Value:
-        return self.graph.op("Div", self, other)
-
-    def __rtruediv__(self, other: object) -> Value:
-        return self.graph.op("Div", other, self)
-
-    def __matmul__(self, other: object) -> Value:
-        return self.graph.op("MatMul", self, other)
-
-    def __rmatmul__(self, other: object) -> Value:
-        return self.graph.op("MatMul", other, self)
+    __add__, __radd__ = _operator("Add"), _operator("Add", swapped=True)
+    __sub__, __rsub__ = _operator("Sub"), _operator("Sub", swapped=True)
+    __mul__, __rmul__ = _operator("Mul"), _operator("Mul", swapped=True)
+    __truediv__, __rtruediv__ = _operator("Div"), _operator("Div", swapped=True)
+    __matmul__, __rmatmul__ = _operator("MatMul"), _operator("MatMul", swapped=True)
 
 
 @dataclass(frozen=True, slots=True)
