@@ -20,8 +20,8 @@ from ..fitted import Fitted
 from ..released import Provenance, Release
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, Statistic
 from ..stats.counts import CodedColumns
-from ..stats.statistic import AuxArrays, Plain
-from .model_file import Written, check_whole, fingerprint, holds_model, read_model, write_model
+from ..stats.statistic import Plain
+from .model_file import check_whole, fingerprint, holds_model, read_model, write_model
 from .settings import PIECES, describe, plain, state_of, unplain
 
 Origin = tuple[str, str]  # the name of the file that a model was loaded from, and its fingerprint
@@ -60,7 +60,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         _check_blocks(blocks, statistics.blocks, len(schema))
         _check_sample(blocks, statistics)
         chosen = {name: unplain(value) for name, value in document.get("chosen", {}).items()}
-        past, by_rows = _past(document, origin), _by_rows(choice)
+        past, by_rows = _past(document, origin), None
+        with contextlib.suppress(Exception):  # whatever is wrong with what rows chose, the rows know better
+            by_rows = None if choice is None else (choice[0], unplain(choice[1]))
         estimator = kind(**settings)._restored(schema, blocks, statistics, past, chosen, by_rows)
         fitted = estimator._fitted
         check_whole(document, state_of(fitted, estimator.get_params(deep=False)), schema, fitted.statistics)
@@ -71,14 +73,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         why = str(error) if isinstance(error, SufficeError) else repr(error)
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error
     return estimator
-
-
-def _by_rows(written: Written | None) -> AuxArrays | None:
-    """Return what rows chose, None where it cannot be understood."""
-    if written is not None:
-        with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
-            return written[0], unplain(written[1])
-    return None
 
 
 def _past(document: Plain, origin: tuple[str, str] | None) -> Provenance:
@@ -116,15 +110,9 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Statistic, ...], 
         if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")
         if isinstance(stats, MemberRows | MemberStats) and isinstance(block.family, MemberFamily):
-            _check_members(block.family.numbers, block.positions, stats, columns)
-
-
-def _check_members(count: int, positions: tuple[int, ...], stats: MemberRows | MemberStats, columns: int) -> None:
-    if sorted(positions) != list(range(columns)):
-        raise ValueError("the members do not cover the columns")
-    numbers = stats.columns.numbers if isinstance(stats, MemberStats) else stats.rows.numbers.shape[1]
-    if count != numbers:
-        raise ValueError("the members have other numbers")
+            numbers = stats.columns.numbers if isinstance(stats, MemberStats) else stats.rows.numbers.shape[1]
+            if sorted(block.positions) != list(range(columns)) or block.family.numbers != numbers:
+                raise ValueError("the members do not cover the columns")
 
 
 def _check_sample(blocks: tuple[Block, ...], statistics: ByClass) -> None:

@@ -38,6 +38,7 @@ from .cells import (
     factorize,
     factorize_integers,
     object_kind,
+    refuse_large,
 )
 from .dates import MAY_DATE, factorize_dates, form_of, read_seconds
 from .frames import as_rows
@@ -298,12 +299,7 @@ class DeviceTable:
                     "array, which may miss cells."
                 )
             largest = fetch(xp.max(xp.abs(cells), axis=0))
-            infinite = np.flatnonzero(np.isinf(largest))
-            if len(infinite):
-                raise DataError.infinite([names[int(j)] for j in infinite])
-            beyond = np.flatnonzero(largest > LARGEST)
-            if len(beyond):
-                raise DataError.overflowing([names[int(j)] for j in beyond])
+            refuse_large(names, np.isinf(largest), largest > LARGEST)
 
     def numeric(self, positions: Sequence[int]) -> Array:
         """Return these columns on the CPU, for families that know no device."""

@@ -120,11 +120,15 @@ def check_finite(block: Array, names: Sequence[Name]) -> None:
     found = [flags for flags in parallel_map(suspects, chunks, cost=4.0 * block.size) if flags is not None]
     if not found:
         return
-    infinite, large = (np.flatnonzero(np.any(flags, axis=0)) for flags in zip(*found, strict=True))
-    if len(infinite):
-        raise DataError.infinite([names[int(j)] for j in infinite])
-    if len(large):
-        raise DataError.overflowing([names[int(j)] for j in large])
+    refuse_large(names, *(np.any(flags, axis=0) for flags in zip(*found, strict=True)))
+
+
+def refuse_large(names: Sequence[Name], infinite: NDArray[np.bool_], large: NDArray[np.bool_]) -> None:
+    """Raise DataError for columns (d,) with infinity, or else with numbers whose squares overflow."""
+    if infinite.any():
+        raise DataError.infinite([names[int(j)] for j in np.flatnonzero(infinite)])
+    if large.any():
+        raise DataError.overflowing([names[int(j)] for j in np.flatnonzero(large)])
 
 
 def plain_value(value: Any) -> Level:

@@ -37,8 +37,6 @@ class Language:
                 f"{' or '.join(map(repr, close))}? All are {', '.join(known)}."
             )
         self.dialect = dialect
-        self.fenced = dialect in FENCED
-        self.minds_case = dialect in MINDS_CASE
         self.has_arrays = dialect in ARRAYS
         self._casts: dict[str, str] = {}
 
@@ -233,5 +231,5 @@ class Stages:
         expressions = [exp.Alias(this=raw(text), alias=self.language.identifier(name)) for text, name in answers]
         query = exp.Select(expressions=expressions).from_(self._last)
         for i, stage in enumerate(self._stages, start=1):
-            query = query.with_(f"s{i}", as_=stage, materialized=self.language.fenced or None, copy=False)
+            query = query.with_(f"s{i}", as_=stage, materialized=self.language.dialect in FENCED or None, copy=False)
         return self.language.write(query)

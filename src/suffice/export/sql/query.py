@@ -28,7 +28,7 @@ from ..program import (
     TreeSums,
 )
 from .cells import Cells
-from .language import CONTROL, Language, Stages, case, number, total
+from .language import CONTROL, MINDS_CASE, Language, Stages, case, number, total
 from .normal import Normals, entries, readings_that_miss
 from .terms import (
     MOST_VALUES,
@@ -129,7 +129,7 @@ class _Query:
         if clash:
             raise ExportError(f"keep names {quoted(clash)}, which the model reads and the query keeps anyway.")
         self.names = [*keep, *own]
-        if not language.minds_case:
+        if language.dialect not in MINDS_CASE:
             _check_case(self.names, language.dialect)
         self.stages = Stages(language, source)
         kept = {f"u{i}": language.identifier(name) for i, name in enumerate(self.names)}
