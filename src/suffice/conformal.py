@@ -112,10 +112,8 @@ class Scores:
 
     def rows(self, k: int) -> Array:
         """Return how many rows of each class these stand for (k,)."""
-        found: Array = np.bincount(self.codes, np.where(self.hidden, 0.0, self.weight * self.stands), k).astype(
-            np.float64
-        )
-        return found
+        counted = np.where(self.hidden, 0.0, self.weight * self.stands)
+        return np.asarray(np.bincount(self.codes, counted, k), dtype=np.float64)
 
     def limits(self, columns: int, log_prior: Array, alpha: float, by_class: bool) -> list[Limits]:
         """Return the thresholds of all classes together, or one for each if `by_class`.

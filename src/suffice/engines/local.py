@@ -188,14 +188,14 @@ class Clock:
     """Tells a watcher how far a job is."""
 
     def __init__(self, watcher: Watcher | None, source: Source) -> None:
-        self._watcher, self._total, self._share = watcher, source.rows, source.share
+        self._watcher, self._total, self._csv = watcher, source.rows, source.csv
         self._start, self.rows = time.monotonic(), 0
 
     def advance(self, rows: int) -> None:
         """Count rows as done."""
         self.rows += rows
         if self._watcher is not None:
-            share = None if self._share is None else self._share()
+            share = None if self._csv is None else self._csv.share()
             self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, share))
 
 

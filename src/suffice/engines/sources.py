@@ -81,8 +81,7 @@ class Source:
     batches: Callable[[Sequence[str]], Iterator[Rows]] | None = None
     once: bool = False
     native: Any = None  # a table of the engine that is to read it
-    share: Callable[[], float] | None = None  # of a text whose rows nobody has counted: how much of it is read
-    csv: CsvTable | None = None  # which knows how it is written
+    csv: CsvTable | None = None  # which knows how it is written, and how much of it is read
     spaces: Spaces | None = None  # of Parquet and Arrow files: what was taken away in the parts read so far
 
     def parts(self, columns: Sequence[str], rows: int) -> Iterator[Part]:
@@ -200,7 +199,7 @@ def _open_paths(source: Given, reading: Reading) -> Source:
     kind = kinds.pop()
     if kind in OF_TEXT:
         table = CsvTable(paths, reading)
-        return Source(repr(name), table.schema, None, batches=table.batches, share=table.share, csv=table)
+        return Source(repr(name), table.schema, None, batches=table.batches, csv=table)
     spaces = Spaces() if reading.trim else None
     schema, rows, parts = open_files(paths, kind, folder, spaces)
     index = of_index(repr(name), schema.names, reading.wanted)
