@@ -69,6 +69,17 @@ def check_names(where: str, names: Iterable[str]) -> None:
             )
 
 
+def check_alike(first: str, columns: Sequence[str], other: str, others: Sequence[str]) -> None:
+    """Raise SourceError where one of two files, by their paths, lacks a column that the other has."""
+    here, there = dict.fromkeys(columns), dict.fromkeys(others)
+    lacking = [name for name in here if name not in there]
+    if lacking:
+        raise SourceError.columns_missing(repr(other), lacking, others, "as the other files have")
+    lacking = [name for name in there if name not in here]
+    if lacking:
+        raise SourceError.columns_missing(repr(first), lacking, columns, f"as {other!r} has")
+
+
 class Spaces:
     """How many cells of each column, and which names, had spaces around them; a copy in another process counts alone.
 

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from .._dialect import Dialect
 from .._files import MISSING_TOKENS, format_of
-from ..errors import SourceError, quoted
+from ..errors import quoted
 from ..schema import Kind, Schema, repeated_names
-from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Spaces, Table, check_names, is_number, trim
+from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Spaces, Table, check_alike, check_names, is_number, trim
 from .calendar import added
 from .cells import PERCENT, ColumnSniffer, UnexpectedCellError, blanks, convert, without
 from .csv_inference import Dates, decimal_marks, of_labels, of_missing, of_numbers, of_spaces, of_units
@@ -163,12 +163,7 @@ class CsvTable:
             if repeated:
                 raise CsvProblem.repeated(path, repeated)
             check_names(repr(str(path)), form.names)
-            if sorted(form.names) != sorted(first):
-                missing = [name for name in first if name not in form.names]
-                extra = [name for name in form.names if name not in first]
-                role = "as the other files have" if missing else f"as {str(path)!r} has"
-                where, known = (path, form.names) if missing else (self._paths[0], first)
-                raise SourceError.columns_missing(repr(str(where)), missing or extra, known, role)
+            check_alike(str(self._paths[0]), first, str(path), form.names)
 
     def _look(self, path: Path, form: Form) -> dict[str, ColumnSniffer]:
         """Return what the cells of a file say of each column that something depends on."""

@@ -26,7 +26,7 @@ from .._arrays import Array, Codes
 from .._files import ADDRESS, COMPRESSED, FORMATS, WRITTEN, format_of, whole_file
 from ..errors import SourceError, shown
 from ..schema import Level
-from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, is_text
+from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, check_alike, is_text
 from .csv_text import check_regular
 
 BUFFER = 1 << 16  # bytes of a column read at a time
@@ -159,13 +159,7 @@ def _common_schema(footers: Sequence[_Footer]) -> Schema:
     first = filled[0]
     wanted = dict.fromkeys(first.schema.names)
     for footer in filled:
-        own = dict.fromkeys(footer.schema.names)
-        missing = [name for name in wanted if name not in own]
-        if missing:
-            raise SourceError.columns_missing(repr(footer.path), missing, list(own), "as the other files have")
-        extra = [name for name in own if name not in wanted]
-        if extra:
-            raise SourceError.columns_missing(repr(first.path), extra, first.schema.names, f"as {footer.path!r} has")
+        check_alike(first.path, first.schema.names, footer.path, footer.schema.names)
     fields = []
     for name in wanted:
         kind: DataType = pa.null()
