@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from ._arrays import Array, Codes, np
 
 LEAST_PROBABILITY = 1e-15  # of a class, in means of losses
 LARGEST = 1e6  # nats that a row may lose: as much as none in which its class has probability zero
 CHANCE = 4.0  # twice the log-likelihood that the best of many settings wins by chance: the largest of some χ²₁
+
+
+def row_losses(log_posterior: Array, codes: Codes) -> Array:
+    """Return −log p(own class | row), (n,) in nats, p at least 1e-15."""
+    return -np.maximum(log_posterior[np.arange(len(codes)), codes], np.log(LEAST_PROBABILITY))
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +29,11 @@ class LabelledRows:
     copies: Array
     k: int
     group: Codes | None = None
+
+    @classmethod
+    def each(cls, codes: Codes, k: int) -> Self:
+        """Return rows that count once each."""
+        return cls(codes, np.ones(len(codes)), np.ones(len(codes)), k)
 
     def losses(self, log_posterior: Array) -> Array:
         """Return −log p(own class | row), (n,) in nats."""

@@ -116,9 +116,9 @@ def test_plane_holds_the_coordinates(blobs):
     for z, row in zip(model.transform(X), X, strict=True):
         i, j = np.searchsorted(up, z[1]) - 1, np.searchsorted(x, z[0]) - 1
         if 0 <= i < 200 and 0 <= j < 200 and np.ptp(model.predict_proba(row[None])) > 0.6:
-            from suffice.plots._style import rgb
+            from suffice.plots._style import COLORS, rgb
 
-            own = rgb(int(model.predict_proba(row[None]).argmax()))
+            own = rgb(COLORS[int(model.predict_proba(row[None]).argmax())])
             np.testing.assert_allclose(shades[i, j, :3], own)
 
 

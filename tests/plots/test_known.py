@@ -14,6 +14,12 @@ from suffice.plots._view import MOST_LEVELS, View
 MODELS = {"naive Bayes": lambda: NaiveBayes({"visits": "poisson"}), "automatic": GenerativeClassifier}
 
 
+def table_of(view, cells):
+    """Return a table with these columns, {position: values}, in which all other cells are missing."""
+    table = pd.DataFrame(np.nan, range(len(next(iter(cells.values())))), list(view.schema.names))
+    return table.assign(**{view.schema.names[p]: pd.Series(own).infer_objects() for p, own in cells.items()})
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_are_those_of_tables(name, mixed):
     """Of numbers, text, truth values and counts, alone and two by two."""
@@ -21,17 +27,13 @@ def test_answers_are_those_of_tables(name, mixed):
     view = View(model)
     axes = [view.axis(position, view.rows(), 5) for position in range(len(view.schema))]
     for axis in axes:
-        table = view.table({axis.position: axis.values})
+        table = table_of(view, {axis.position: axis.values})
         np.testing.assert_allclose(view.posterior([axis]), model.predict_proba(table), atol=1e-12)
         density = view.model.density.log_density(view.asked.rows(table))
         np.testing.assert_allclose(view.log_density([axis]), density, atol=1e-12)
     for down, across in pairwise(axes):
-        table = view.table(
-            {
-                down.position: np.repeat(down.values, len(across.values)),
-                across.position: np.tile(across.values, len(down.values)),
-            }
-        )
+        values = np.repeat(down.values, len(across.values)), np.tile(across.values, len(down.values))
+        table = table_of(view, dict(zip((down.position, across.position), values, strict=True)))
         expected = model.predict_proba(table, priors="uniform").reshape(len(down.values), len(across.values), -1)
         np.testing.assert_allclose(view.posterior([down, across], "uniform"), expected, atol=1e-12)
 

@@ -9,7 +9,7 @@ import pytest
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.errors import SchemaError, SettingError
 from suffice.plots import DecisionRegionsDisplay
-from suffice.plots._style import rgb
+from suffice.plots._style import COLORS, rgb
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_rare_class_is_drawn_by_how_much_likelier_it_is(rng):
     shades = np.asarray(display.surface_.get_array())
     own = lift > display.posterior[..., 1] / 0.97
     np.testing.assert_allclose(shades[own][:, 3], 0.65 * np.clip(np.log10(np.maximum(lift[own], 1)), 0, 1))
-    np.testing.assert_allclose(shades[own][:, :3], np.broadcast_to(rgb(0), (own.sum(), 3)))
+    np.testing.assert_allclose(shades[own][:, :3], np.broadcast_to(rgb(COLORS[0]), (own.sum(), 3)))
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["×1.5", "×3", "×10 or more"]
     assert DecisionRegionsDisplay.from_estimator(model, grid=10, by="probability").share is None

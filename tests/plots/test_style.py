@@ -41,7 +41,7 @@ def oklab(linear):
 @pytest.mark.parametrize(("vision", "least"), [("all cones", 0.1), ("protanopia", 0.055), ("deuteranopia", 0.055)])
 def test_colors_are_apart(vision, least):
     """A just noticeable difference is about 0.02; Okabe and Ito's own closest pair is 0.076 under deuteranopia."""
-    s = np.array([rgb(c) for c in range(len(COLORS))])
+    s = np.array([rgb(own) for own in COLORS])
     linear = np.where(s <= 0.04045, s / 12.92, ((s + 0.055) / 1.055) ** 2.4)
     lab = oklab(linear @ np.transpose(VISION[vision]))
     apart = np.linalg.norm(lab[:, None] - lab, axis=-1)[~np.eye(len(lab), dtype=bool)]

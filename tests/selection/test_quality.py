@@ -17,6 +17,7 @@ from suffice import (
     NaiveBayes,
 )
 from suffice.errors import DataError
+from suffice.losses import LabelledRows
 from suffice.questions.quality import in_percent, judge_answers
 
 EXACT = 1e-9
@@ -86,8 +87,8 @@ def test_rows_given_twice_and_weights_of_two_have_the_same_means(rng, kind) -> N
     X, y = telling(rng)
     log_p = np.log(rng.dirichlet(np.ones(3), len(y)))
     codes = np.unique(y, return_inverse=True)[1]
-    one = judge_answers(range(3), log_p, codes, np.full(len(y), 2.0), np.full(len(y), 2.0))
-    two = judge_answers(range(3), np.repeat(log_p, 2, axis=0), np.repeat(codes, 2))
+    one = judge_answers(range(3), log_p, LabelledRows(codes, np.full(len(y), 2.0), np.full(len(y), 2.0), 3))
+    two = judge_answers(range(3), np.repeat(log_p, 2, axis=0), LabelledRows.each(np.repeat(codes, 2), 3))
     assert numbers(one) == pytest.approx(numbers(two))
     assert KINDS[kind]().fit(X, y).quality().counted
     assert not KINDS[kind]().fit(X, y, sample_weight=rng.random(len(y))).quality().counted
@@ -192,7 +193,7 @@ def test_it_is_made_once_and_no_edit_leaves_it(rng) -> None:
 
 
 def test_one_row_knows_no_error() -> None:
-    found = judge_answers(["a", "b"], np.log([[0.7, 0.3]]), np.array([0]))
+    found = judge_answers(["a", "b"], np.log([[0.7, 0.3]]), LabelledRows.each(np.array([0]), 2))
     assert found.accuracy_error == found.log_loss_error == np.inf
     assert found.to_dict()["accuracy_error"] is None
     assert "± unknown" in str(found)

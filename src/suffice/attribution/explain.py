@@ -143,24 +143,6 @@ def _of_gaussian(density: Gaussian, rows: Array, orders: int | None, errors: boo
     return _by_pattern(len(density.means), density.used, rows, answer, errors)
 
 
-def _patterns(rows: Array) -> Iterator[tuple[Codes | slice, list[int]]]:
-    """Yield (row numbers, observed columns) for each pattern of observed cells."""
-    observed = ~np.isnan(rows)
-    if observed.all():
-        yield slice(None), list(range(rows.shape[1]))
-        return
-    for columns, index in pattern_groups(observed):
-        yield index, columns.tolist()
-
-
-def _put(out: Array, own: Array, index: Codes | slice, columns: Sequence[int]) -> None:
-    if isinstance(index, slice) and len(columns) == out.shape[2]:
-        out[...] = own
-    else:
-        rows = np.arange(out.shape[1])[index]
-        out[:, rows[:, None], list(columns)] = own
-
-
 def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return centred contributions (k, n, d) of rows without missing cells, and the variance of sampled ones."""
     d = rows.shape[1]
@@ -253,14 +235,14 @@ def _by_pattern(
     """
     score = np.zeros((k, *rows.shape))
     variance = np.zeros(score.shape) if errors else None
-    for index, kept in _patterns(rows[:, list(used)]):
-        if not kept:
+    for seen, index in pattern_groups(~np.isnan(rows[:, list(used)])) if len(rows) else ():
+        if not len(seen):
             continue
-        columns = [used[j] for j in kept]
-        found = answer(kept, rows[index][:, columns].astype(np.float64, copy=False))
-        _put(score, found.score, index, columns)
+        place = index[:, None], np.array(used)[seen]
+        found = answer(seen.tolist(), rows[place].astype(np.float64, copy=False))
+        score[:, *place] = found.score
         if variance is not None and found.variance is not None:
-            _put(variance, found.variance, index, columns)
+            variance[:, *place] = found.variance
     return Explanation(score, None, variance)
 
 

@@ -58,12 +58,6 @@ def sample_orders(d: int, count: int) -> Codes:
     return np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, d)
 
 
-def quadratics(correlation: Array, orders: int = ORDERS) -> Quadratics:
-    """Return the quadratic forms of all columns (d, d) of one Gaussian: exact up to `EXACT` columns, else sampled."""
-    with single_blas_thread():
-        return _exact(correlation) if len(correlation) <= EXACT else _sampled(correlation, orders)
-
-
 def _exact(correlation: Array) -> Quadratics:
     d = len(correlation)
     every, eye = subsets(d), np.eye(d)
@@ -144,7 +138,9 @@ def quadratic_terms(density: Gaussian, rows: Array, orders: int) -> Array:
     covariance, means = density.covariance, density.means
     matrices = covariance.dense()
     deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
-    forms = [quadratics(m / np.outer(s, s), orders) for m, s in zip(matrices, deviation, strict=True)]
+    with single_blas_thread():
+        every = [m / np.outer(s, s) for m, s in zip(matrices, deviation, strict=True)]
+        forms = [_exact(own) if len(own) <= EXACT else _sampled(own, orders) for own in every]
     if covariance.g == 1:
         return _linear(rows, means, deviation[0], forms[0].matrix)
     out = np.empty((len(means), *rows.shape))
@@ -307,7 +303,10 @@ class Chain:
         m, d = self.gaussian.means.shape
         width = 8 * d * (8 * m * len(rows) + 3 * d * self.gaussian.covariance.g)
         for part in row_chunks(len(orders), 2 * rows_within(2 * width, IN_MEMORY)):
-            yield steps(np.swapaxes(self._prefixes(rows, orders[part]), 2, 3), orders[part])
+            with single_blas_thread():
+                squares, log_det = _ordered_squares(self.gaussian, rows, orders[part])
+            prefixes = self._log_densities(squares, log_det, np.arange(1, d + 1)[None])
+            yield steps(np.swapaxes(prefixes, 2, 3), orders[part])
 
     def subsets(self, rows: Array, chosen: Flags) -> Array:
         """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""
@@ -321,12 +320,6 @@ class Chain:
             count = own.sum(axis=1, keepdims=True)
             out[part] = self._log_densities(squares[:, :, None], log_det[..., None], count)[:, :, 0]
         return out
-
-    def _prefixes(self, rows: Array, orders: Codes) -> Array:
-        """Return log p(the first 1, 2, … columns | k), (orders, k, d, n)."""
-        with single_blas_thread():
-            squares, log_det = _ordered_squares(self.gaussian, rows, orders)
-        return self._log_densities(squares, log_det, np.arange(1, rows.shape[1] + 1)[None])
 
     def _log_densities(self, squares: Array, log_det: Array, count: Codes) -> Array:
         """Return log densities (·, k, c, n) from squared distances (·, m, c, n) in `count` columns (·, c).

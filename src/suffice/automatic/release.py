@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from .._arrays import Array, Codes, ndtri, np
 from ..densities import Full
-from ..disclosure import Given, Kept, MinCount, release_gaussian
+from ..disclosure import Given, Kept, MinCount, Terms, release_gaussian
 from ..errors import DataError, either
 from ..estimate.families import GaussianFamily
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
@@ -203,7 +203,7 @@ def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: MinCount, gi
     """Return means and scatters by class (k, d, d) of numbers or their scores, missing ones filled as members do."""
     kept, family = Kept(cells, rows.codes, rows.copies, rows.weight, True), GaussianFamily(structure=Full)
     stats = family.summarize(cells, rows.codes, rows.k, rows.weight)
-    return release_gaussian(family, stats, weight, kept, least, given, complete_tied).complete
+    return release_gaussian(family, stats, Terms(weight, kept, least, given), complete_tied).complete
 
 
 def _set_units(columns: FrozenColumns, kind: str, stats: GaussianStats) -> None:

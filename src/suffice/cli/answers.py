@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..errors import DataError
-from ..schema import Level, Schema
-from .files import FileTable, check_readable, read_file, write_csv, write_table
-from .output import ColumnProblem, Common, TargetProblem, UsageProblem, count, did_you_mean, print_json, progress
+from ..errors import DataError, count
+from ..schema import Level
+from .files import FileTable, check_readable, read_file, without_blanks, write_csv, write_table
+from .output import ColumnProblem, Common, TargetProblem, UsageProblem, did_you_mean, print_json, progress
 
 if TYPE_CHECKING:
     from .._arrays import Array
@@ -36,15 +36,8 @@ def load_model(path: Path) -> GenerativeEstimator:
     return estimator
 
 
-def open_model(path: Path) -> tuple[GenerativeEstimator, Schema]:
-    """Return the estimator in a model file, and the schema of its columns."""
-    estimator = load_model(path)
-    return estimator, estimator._fitted.schema
-
-
 def read_for(
     estimator: GenerativeEstimator,
-    schema: Schema,
     path: Path,
     also: Sequence[str] = (),
     target: str | None = None,
@@ -60,14 +53,14 @@ def read_for(
     """
     from ..engines import Reading
 
-    reading = Reading.of(schema, estimator._fitted.dialect, also, target, "text", blank, sheet)
-    found = read_file(path, reading)
+    schema = estimator._fitted.schema
+    found = read_file(path, Reading.of(schema, estimator._fitted.dialect, also, target, "text", blank, sheet))
     if missing_columns == "missing":
         from ..table import add_missing
 
         found = replace(found, columns=add_missing(found.columns, schema))
     if not learning:
-        remark_unseen(estimator, schema, found.columns)
+        remark_unseen(estimator, found.columns)
     if target is None:
         return found
     if target not in found.columns.column_names:
@@ -77,14 +70,14 @@ def read_for(
     return replace(found, columns=found.columns.set_column(place, target, labels))
 
 
-def remark_unseen(estimator: GenerativeEstimator, schema: Schema, table: Table) -> None:
+def remark_unseen(estimator: GenerativeEstimator, table: Table) -> None:
     """Say which categories of the columns of a model it has never seen, in how many rows."""
     from ..engines import remark
     from ..vocabulary import sentences
 
-    names = [str(name) for name in schema.names] if schema.named else table.column_names
-    if set(names) <= set(table.column_names) and len(names) == len(schema):
-        fitted = estimator._fitted
+    fitted = estimator._fitted
+    names = [str(name) for name in fitted.schema.names] if fitted.schema.named else table.column_names
+    if set(names) <= set(table.column_names) and len(names) == len(fitted.schema):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to warn of, the question itself will
             unseen = fitted.unseen(fitted.encoded(table.select(names))[0])
@@ -104,7 +97,7 @@ def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) ->
     from ..engines.arrow import decoded, is_text
 
     kinds = {type(label) for label in estimator.classes_.tolist()}
-    labels = decoded(labels)
+    labels = without_blanks(decoded(labels))
     if kinds == {str}:
         if pa.types.is_floating(labels.type):  # as tools store whole numbers some of which are missing
             whole = pc.if_else(pc.is_nan(labels), pa.scalar(None, labels.type), labels)
@@ -130,16 +123,11 @@ def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) ->
 
 
 def read_rows(
-    estimator: GenerativeEstimator,
-    schema: Schema,
-    path: Path,
-    sheet: str | None = None,
-    missing_columns: str = "error",
+    estimator: GenerativeEstimator, path: Path, sheet: str | None, missing_columns: str
 ) -> tuple[FileTable, Table]:
     """Return a table, and those of its columns that the model uses, in its order."""
-    read = read_for(estimator, schema, path, sheet=sheet, missing_columns=missing_columns)
-    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
-    return read, model_columns(read.columns, names, path)
+    read = read_for(estimator, path, sheet=sheet, missing_columns=missing_columns)
+    return read, model_columns(estimator, read.columns, path)
 
 
 def by_text(estimator: GenerativeEstimator) -> dict[str, Level]:
@@ -156,8 +144,12 @@ def class_named(text: str, estimator: GenerativeEstimator) -> Level:
     return classes[text]
 
 
-def model_columns(table: Table, names: Sequence[str], path: Path) -> Table:
-    """Return the columns that the model uses, in its order."""
+def model_columns(estimator: GenerativeEstimator, table: Table, path: Path) -> Table:
+    """Return the columns that the model uses, in its order; all of them where it knows none by name."""
+    schema = estimator._fitted.schema
+    if not schema.named:
+        return table
+    names = [str(name) for name in schema.names]
     present = table.column_names  # pyarrow makes the list anew each time
     known = set(present)
     missing = [name for name in names if name not in known]
@@ -226,14 +218,20 @@ def given_priors(words: tuple[str, ...], estimator: GenerativeEstimator) -> Told
     known = by_text(estimator)
     given = {}
     for word in words:
-        label, mark, number = word.rpartition("=")
-        try:
-            given[known.get(label, label)] = float(number)
-        except ValueError:
-            mark = ""
-        if not mark:
+        told = named_number(word)
+        if told is None:
             raise UsageProblem(f"--priors {word!r} is neither uniform, adapt nor LABEL=NUMBER.")
+        given[known.get(told[0], told[0])] = told[1]
     return given
+
+
+def named_number(word: str) -> tuple[str, float] | None:
+    """Return the name and the number of a word NAME=NUMBER, None for any other; a name may hold an equals sign."""
+    name, mark, number = word.rpartition("=")
+    try:
+        return (name, float(number)) if mark else None
+    except ValueError:
+        return None
 
 
 def answer_costs(words: Sequence[str], estimator: GenerativeEstimator) -> Array | None:
@@ -245,14 +243,10 @@ def answer_costs(words: Sequence[str], estimator: GenerativeEstimator) -> Array 
     place = {name: c for c, name in enumerate(by_text(estimator))}
     costs = 1.0 - np.eye(len(place))
     for word in words:
-        pair, mark, number = word.rpartition("=")
-        try:
-            cost = float(number)
-        except ValueError:
-            cost = np.nan
-        if not mark or ":" not in pair or not np.isfinite(cost):
+        told = named_number(word)
+        if told is None or ":" not in told[0] or not np.isfinite(told[1]):
             raise UsageProblem(f"--costs {word!r} is not TRUE:ANSWER=NUMBER.")
-        costs[_pair(pair, place, word)] = cost
+        costs[_pair(told[0], place, word)] = told[1]
     return costs
 
 

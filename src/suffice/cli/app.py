@@ -36,73 +36,18 @@ from ..errors import (
 from .output import COMMON, Common, UsageProblem, print_json, tell
 from .parameters import KINDS
 
-# The file and function of each, and what it is for: the first line of its help, so that a list need not read them all.
-COMMANDS = {
-    "look": (
-        "look:look",
-        "Say what is in a table before any model is fitted to it: its columns, and what to look at first.",
-    ),
-    "fit": ("fit:fit", "Learn a model from a table and save it to a file."),
-    "predict": ("predict:predict", "Label the rows of a table, with the probability of each class."),
-    "score": ("assess:score", "Say how good a model is at rows it has not learned, whose classes are known."),
-    "explain": (
-        "rows:explain",
-        "Say of each row which columns speak for its class against the next most probable one.",
-    ),
-    "outliers": ("rows:outliers", "Say of each row how likely a row of the model is at least as far out."),
-    "next": (
-        "rows:next_",
-        "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
-    ),
-    "labels": ("look:labels", "Say which labels of a table are probably wrong."),
-    "cells": ("look:cells", "Say which cells of a table are probably wrong, and by what slip."),
-    "columns": ("assess:columns", "Say what each column is worth, and which few columns serve as well as all."),
-    "drift": (
-        "assess:drift",
-        "Say what has moved between the rows a model has learned and those of a table, or of another model.",
-    ),
-    "impute": ("draw:impute", "Fill the missing cells of a table, from what is observed in each row."),
-    "sample": (
-        "draw:sample",
-        "Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.",
-    ),
-    "show": (
-        "show:show",
-        "Say what a model is: its classes, how good it is, and what it learned of each column.",
-    ),
-    "report": (
-        "export:report",
-        "Write a web page about a model: how good it is, its classes and columns, pictures, and what was repaired.",
-    ),
-    "export": (
-        "export:export",
-        "Write a model in a language that scores rows without Python: a SQL query, or an ONNX file.",
-    ),
-    "compare": ("compare:compare", "Compare models on a table, each judged on rows it has not seen."),
-    "update": ("edit:update", "Add the rows of a table to what a model has learned."),
-    "forget": ("edit:forget", "Remove the rows of a table from what a model has learned."),
-    "merge": ("edit:merge", "Make one model of several: the model of all their rows."),
-    "drop-class": ("edit:drop_class", "Remove classes, with all their rows, from a model."),
-    "rename-class": (
-        "edit:rename_class",
-        "Give classes of a model other labels; classes given one label become one class.",
-    ),
-    "release": (
-        "edit:release",
-        "Make a model file for others: no row is in it, and no number that sums over few rows.",
-    ),
-    "demo": (
-        "demo:demo",
-        "Do the whole job on a table of 344 penguins: compare models, fit one, and ask it about new penguins.",
-    ),
-    "completion": (
-        "app:completion",
-        "Print a script that teaches a shell to complete commands, options, their values and file names.",
-    ),
-}
+# The file and function of each, in the order in which they are listed.
+PLACES = (
+    *("look:look", "fit:fit", "predict:predict", "assess:score", "rows:explain", "rows:outliers", "rows:next_"),
+    *("look:labels", "look:cells", "assess:columns", "assess:drift", "draw:impute", "draw:sample", "show:show"),
+    *("export:report", "export:export", "compare:compare", "edit:update", "edit:forget", "edit:merge"),
+    *("edit:drop_class", "edit:rename_class", "edit:release", "demo:demo", "app:completion"),
+)
+COMMANDS = {place.partition(":")[2].strip("_").replace("_", "-"): place for place in PLACES}
 
 
 OK, BAD_DATA, BAD_USAGE, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # FOUND: what a command looks for is there
+WAITING = "Waiting for another process that is writing"
 SIGNALLED = 128  # and the number of the signal, as shells count
 
 HELP = f"""Generative classification: learn what each class looks like, and answer from that.
@@ -119,6 +64,8 @@ Or see the whole job done on a table of penguins, which stays in the folder demo
 
   suffice demo
 """
+
+EXAMPLES = "Examples, in the folder that `suffice demo` makes:\n\n```text\n{}\n```"
 
 OPTIONS = {  # of settings; those without an option, which a model fitted in Python may have, keep their names
     "n_components": "--components",
@@ -156,9 +103,16 @@ Command = Callable[..., int | None]  # an exit status of its own, if it has one
 
 def command(name: str) -> Command:
     """Return the function behind a command, its file read now."""
-    file, _, function = COMMANDS[name][0].partition(":")
+    file, _, function = COMMANDS[name].partition(":")
     found: Command = getattr(import_module(f".{file}", __package__), function)
     return found
+
+
+def summary(name: str) -> str:
+    """Return the first line of the help of a command, read off its file, which would take long to run for a list."""
+    file, _, function = COMMANDS[name].partition(":")
+    text = Path(__file__).with_name(f"{file}.py").read_text(encoding="utf-8")
+    return text.partition(f"\ndef {function}(")[2].partition('"""')[2].partition("\n")[0]
 
 
 def build(read: Sequence[str] = tuple(COMMANDS)) -> App:
@@ -172,12 +126,17 @@ def build(read: Sequence[str] = tuple(COMMANDS)) -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for name, (place, summary) in COMMANDS.items():
+    for name, place in COMMANDS.items():
         if name in read:
             # Markdown joins the lines of a paragraph again.
-            app.command(command(name), name=name, help_format="markdown", help_epilogue=_examples(command(name)))
+            app.command(
+                command(name),
+                name=name,
+                help_format="markdown",
+                help_epilogue=EXAMPLES.format("\n".join(examples(command(name)))),
+            )
         else:
-            app.command(f"{__package__}.{place}", name=name, help=summary)
+            app.command(f"{__package__}.{place}", name=name, help=summary(name))
     return app
 
 
@@ -185,11 +144,6 @@ def examples(command: Command) -> list[str]:
     """Return the command lines under Examples in a command's docstring; they run in the folder `suffice demo` makes."""
     section = (inspect.getdoc(command) or "").partition("Examples\n--------\n")[2]
     return [line.strip().removeprefix("$ ") for line in section.splitlines() if line.strip().startswith("$ ")]
-
-
-def _examples(command: Command) -> str:
-    lines = "\n".join(examples(command))
-    return f"Examples, in the folder that `suffice demo` makes:\n\n```text\n{lines}\n```"
 
 
 def run(argv: Sequence[str]) -> int:
@@ -201,7 +155,7 @@ def run(argv: Sequence[str]) -> int:
             worded_for(COMMAND_LINE),
             _ended_in_order(),
             _warnings_as_remarks(quiet),
-            tell_of_waiting(lambda path: _tell_of(path, quiet)),
+            tell_of_waiting(lambda path: None if quiet else tell(f"{WAITING} {str(path)!r}.")),
         ):
             status = build(argv[:1])(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
@@ -249,11 +203,6 @@ def _ended_in_order() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _tell_of(path: Path, quiet: bool) -> None:
-    if not quiet:
-        tell(f"Waiting for another process that is writing {str(path)!r}.")
 
 
 @contextmanager

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .._files import format_of
-from ..errors import align, visible
-from ..schema import Schema
+from ..errors import align, count, visible
 from .answers import (
     Costs,
     Priors,
@@ -22,19 +22,17 @@ from .answers import (
     load_model,
     model_columns,
     model_labels,
-    open_model,
     read_for,
     remark_priors,
 )
 from .app import FOUND, OK
-from .files import check_readable, without_blanks
-from .models import comes_in_parts, is_many
+from .files import check_readable
+from .models import comes_in_parts, is_many, open_parts
 from .output import (
     COMMON,
     ColumnProblem,
     Common,
     UsageProblem,
-    count,
     noting_warnings,
     page_width,
     print_json,
@@ -57,7 +55,6 @@ from .training import check_named, check_not_read, group_values, read_batch, wei
 
 if TYPE_CHECKING:
     from .._arrays import Array
-    from ..engines.arrow import Column
     from ..estimators.base import GenerativeEstimator
     from ..questions.assessment import Assessment
     from ..questions.forward import ForwardValidation
@@ -114,7 +111,7 @@ def score(
     $ suffice score penguins.suffice more.csv --target species --positive Gentoo
     $ suffice score penguins.suffice more.csv --target species --time year
     """
-    estimator, schema = open_model(model)
+    estimator = load_model(model)
     if periods is not None and time is None:
         raise UsageProblem("--periods cuts the times of --time. Next: add --time COLUMN, or leave --periods out.")
     if time is not None and (priors or costs or positive is not None or is_many(data)):
@@ -129,22 +126,17 @@ def score(
     target = target or str(estimator._fitted.past.target or "")
     if not target:
         raise UsageProblem("The model does not know what its labels were called. Name their column by --target.")
-    asked = _Asked(estimator, schema, data, target, weight, groups, told, matrix, adapt, sheet, missing_columns)
+    asked = _Asked(estimator, data, target, weight, groups, told, matrix, adapt, sheet, missing_columns)
     if time is not None:
         with noting_warnings(common):
             answer = asked.forward(time, periods, common, missing_text)
         about = {"model": str(model), "data": str(data), "target": target, "time": time}
-        if common.json:
-            print_json({**about, **answer.to_dict()})
-        else:
-            print(visible(answer.report(page_width())))
+        common.answer({**about, **answer.to_dict()}, answer.report(page_width()))
         return
     with noting_warnings(common):
         found = asked.in_parts(common, missing_text) if asked.comes_in_parts else asked.whole(common, missing_text)
-    if common.json:
-        print_json({"model": str(model), "data": str(data), "target": target, **found.to_dict(label)})
-    else:
-        print(visible(found.report(label, page_width())))
+    about = {"model": str(model), "data": str(data), "target": target}
+    common.answer({**about, **found.to_dict(label)}, found.report(label, page_width()))
     if found.learned is not None and found.learned >= TOO_LIKE:
         common.remark(_too_good(found.learned, data))
 
@@ -164,7 +156,6 @@ class _Asked:
     """A model, and the table it is judged by."""
 
     estimator: GenerativeEstimator
-    schema: Schema
     data: Path
     target: str
     weight: str | None
@@ -177,13 +168,13 @@ class _Asked:
 
     @property
     def comes_in_parts(self) -> bool:
-        return self.schema.named and comes_in_parts(self.data)
+        return self.estimator._fitted.schema.named and comes_in_parts(self.data)
 
     def whole(self, common: Common, missing: tuple[str, ...]) -> Assessment:
         """Return how good the model is at a table that memory holds."""
         quiet = replace(common, quiet=True)  # the answer itself says which rows have no label
         told = missing, self.sheet, self.groups, self.missing_columns
-        batch = read_batch(self.data, self.estimator, self.schema, self.target, self.weight, quiet, *told)
+        batch = read_batch(self.data, self.estimator, self.target, self.weight, quiet, *told)
         with progress(common, f"Judging by {self.data.name}"):
             if self.adapt:
                 self._adapted(self.estimator.adapt_priors(batch.columns), common)
@@ -194,7 +185,7 @@ class _Asked:
 
     def forward(self, time: str, periods: int | None, common: Common, missing: tuple[str, ...]) -> ForwardValidation:
         """Return how good the model is at each period of a table, as it stands and having learned those before."""
-        quiet, read = replace(common, quiet=True), (self.data, self.estimator, self.schema, self.target, self.weight)
+        quiet, read = replace(common, quiet=True), (self.data, self.estimator, self.target, self.weight)
         batch = read_batch(*read, quiet, missing, self.sheet, self.groups, self.missing_columns, time)
         given = batch.columns, batch.labels, batch.weight, batch.groups
         with progress(common, f"Judging by {self.data.name}"):
@@ -203,19 +194,17 @@ class _Asked:
 
     def in_parts(self, common: Common, missing: tuple[str, ...]) -> Assessment:
         """Return how good the model is at a table that is read in parts."""
-        from ..engines import Reading, open_source
+        from ..engines import Reading
         from ..questions.answer_table import adapt_to_table
         from ..questions.assess import JudgedParts, assess_table
 
-        if not is_many(self.data):
-            check_readable(self.data)
         fitted, also = self.estimator._fitted, tuple(own for own in (self.weight, self.groups) if own is not None)
-        reading = Reading.of(self.schema, fitted.past.dialect, also, self.target, "text", missing, self.sheet)
-        source = open_source(self.data, reading)
+        reading = Reading.of(fitted.schema, fitted.past.dialect, also, self.target, "text", missing, self.sheet)
+        source = open_parts(self.data, reading)
         names = list(source.schema.names)
         check_named(names, self.target, (), self.weight, self.data, self.groups)
-        check_not_read(self.target, self.schema, self.groups)
-        columns = [str(name) for name in self.schema.names]
+        check_not_read(self.target, fitted.schema, self.groups)
+        columns = [str(name) for name in fitted.schema.names]
         absent = [name for name in columns if name not in names]
         if absent and self.missing_columns == "error":
             raise ColumnProblem.needed(absent, names, self.data)
@@ -223,7 +212,9 @@ class _Asked:
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
                 self._adapted(adapt_to_table(fitted, source, watch, self.missing_columns), common)
-        read = self.target, self.weight, self.groups, self._labels, self._weights, group_values
+        labels = partial(model_labels, self.estimator, target=self.target)
+        weights = partial(weight_values, name=self.weight or "")
+        read = self.target, self.weight, self.groups, labels, weights, group_values
         judge = JudgedParts(fitted, tuple(columns), *read, self.priors, self.costs)
         with rows_progress(common, "Judging") as watch:
             return assess_table(fitted, source, judge, watch)
@@ -231,13 +222,6 @@ class _Asked:
     def _adapted(self, priors: Array, common: Common) -> None:
         self.priors = priors
         remark_priors(self.estimator, priors, self.data, common)
-
-    def _labels(self, column: Column) -> Any:
-        return without_blanks(model_labels(self.estimator, column, self.target))
-
-    def _weights(self, column: Column) -> Array:
-        assert self.weight is not None
-        return weight_values(column, self.weight)
 
 
 def columns(
@@ -263,42 +247,26 @@ def columns(
     --------
     $ suffice columns penguins.suffice --within 0.01
     """
-    estimator, schema = open_model(model)
+    from ..questions.frames import records
+
+    estimator = load_model(model)
     with progress(common, f"Judging the columns of {model.name}"):
         found, few = estimator.importance(), estimator.smallest_columns(within)
-    table = found.to_dict()
+    table, by_class = found.to_dict(), found.by_class[:, found.order].T
+    rows = records({name: table[name] for name in ("column", "mean", "standard_error")})
     if common.json:
-        rows = zip(table["column"], table["mean"], table["standard_error"], found.order.tolist(), strict=True)
-        print_json(
-            {
-                "loss": found.loss,
-                "rows": found.rows,
-                **({} if found.groups is None else {"groups": found.groups}),
-                "judged_by": found.judged_by,
-                "columns": [
-                    {
-                        "column": name,
-                        "mean": mean,
-                        "standard_error": error,
-                        "by_class": [
-                            {"label": label, "mean": own[j]}
-                            for label, own in zip(found.classes, found.by_class.tolist(), strict=True)
-                        ],
-                    }
-                    for name, mean, error, j in rows
-                ],
-                "within": within,
-                "smallest_columns": few,
-            }
-        )
+        for row, own in zip(rows, by_class, strict=True):
+            row["by_class"] = records({"label": found.classes, "mean": own})
+        document = {"loss": found.loss, "rows": found.rows, "judged_by": found.judged_by, "columns": rows}
+        document |= {} if found.groups is None else {"groups": found.groups}
+        print_json({**document, "within": within, "smallest_columns": few})
         return
     lines = [["column", "worth", "standard error"]]
-    for name, mean, error in zip(table["column"], table["mean"], table["standard_error"], strict=True):
-        lines.append([str(name), f"{mean:+.4f}", f"{error:.4f}"])
+    lines += [[str(own["column"]), f"{own['mean']:+.4f}", f"{own['standard_error']:.4f}"] for own in rows]
     print(visible("\n".join(align(lines))))
     print()
     named = ", ".join(visible(str(name)) for name in few) if few else "none: the shares of the classes alone"
-    print(f"{len(few)} of {count(len(schema), 'column')} within {within:g} nats of all: {named}")
+    print(f"{len(few)} of {count(len(found.columns), 'column')} within {within:g} nats of all: {named}")
     groups = "" if found.groups is None else f" in {count(found.groups, 'group')}"
     common.remark(
         f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept"
@@ -343,7 +311,7 @@ def drift(
     $ suffice drift penguins.suffice more.csv --target species
     """
     check_readable(new)
-    estimator, schema = open_model(model)
+    estimator = load_model(model)
     if format_of(new) is None and zipfile.is_zipfile(new):
         if target is not None:
             raise UsageProblem(f"--target {target!r}: {new} is a model, which knows its own classes. Leave it out.")
@@ -351,30 +319,11 @@ def drift(
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(other)
     else:
-        X, y = _rows(estimator, schema, new, target, sheet, missing_columns)
+        table = read_for(estimator, new, target=target, sheet=sheet, missing_columns=missing_columns).columns
+        rows, labels = (table, None) if target is None else (table.drop_columns(target), table[target])
+        rows = model_columns(estimator, rows, new)
         with progress(common, f"Comparing {new.name}"):
-            found = estimator.drift(X, y)
+            found = estimator.drift(rows, labels)
     moved = found.moved(level)
-    if common.json:
-        print_json({**found.to_dict(), "level": level, "moved": moved})
-    else:
-        print(visible(found))
+    common.answer({**found.to_dict(), "level": level, "moved": moved}, found)
     return FOUND if moved or found.joint_p_value <= level else OK
-
-
-def _rows(
-    estimator: GenerativeEstimator,
-    schema: Schema,
-    path: Path,
-    target: str | None,
-    sheet: str | None,
-    missing_columns: str,
-) -> tuple[Any, Any]:
-    """Return the model's columns of a table, and the labels of its rows if there is a target."""
-    read = read_for(estimator, schema, path, target=target, sheet=sheet, missing_columns=missing_columns)
-    table = read.columns
-    beside = [name for name in table.column_names if name != target]
-    X = model_columns(table, [str(name) for name in schema.names] if schema.named else beside, path)
-    if target is None:
-        return X, None
-    return X, without_blanks(table[target])

@@ -6,7 +6,7 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import SufficeError, align, one_line, visible
+from ..errors import SufficeError, align, one_line
 from .comparison import (
     Result,
     behind_the_best,
-    cross,
     curve_of,
     describe,
-    losses,
     render,
     render_curves,
     table_of,
@@ -29,19 +27,9 @@ from .comparison import (
 )
 from .files import check_output, write_table
 from .models import MORE, PEER_TITLES, YARDSTICK, Fit, fit_ours, fit_peer, make_estimator, usable_columns
-from .output import COMMON, Common, Facts, TargetProblem, UsageProblem, page_width, print_json, progress
-from .parameters import (
-    AS_IT_IS,
-    DataPath,
-    Out,
-    Periods,
-    Seed,
-    Switch,
-    TableOptions,
-    Target,
-    Time,
-)
-from .training import Training, read_training
+from .output import COMMON, Common, Facts, TargetProblem, UsageProblem, page_width, progress
+from .parameters import AS_IT_IS, DataPath, Out, Periods, Seed, Switch, TableOptions, Target, Time
+from .training import Training, group_numbers, read_training
 
 if TYPE_CHECKING:
     from .._arrays import Codes
@@ -142,24 +130,20 @@ def compare(
     with progress(common, "Comparing", len(order) * folds) as advance:
         results = [judge(name, training, parts, by, advance) for name in order]
     setup = {**describe(training, target, by, folds, seed), **behind_the_best(results, [rest for _, rest in parts])}
-    if common.json:
-        print_json({**setup, "models": [result.document() for result in results]})
-    else:
-        print(visible("\n".join(render(setup, results, page_width()))))
+    document = {**setup, "models": [result.document() for result in results]}
+    common.answer(document, "\n".join(render(setup, results, page_width())))
 
 
 def _show_curves(setup: Facts, training: Training, order: Sequence[str], output: Path | None, common: Common) -> None:
     """Print the learning curves of models, and write their points to a file if one is given."""
     draws, seed = setup["draws"], setup["seed"]
     with progress(common, "Learning", len(order) * draws * FITS) as advance:
-        curves = [curve_of(name, training, draws, seed, advance, group_numbers(training)) for name in order]
+        curves = [curve_of(name, training, draws, seed, advance) for name in order]
     if output is not None:
         write_table(table_of(curves), output)
         common.remark(f"Wrote {output}.")
-    if common.json:
-        print_json({**setup, "curves": [own.document() for own in curves]})
-    else:
-        print(visible("\n".join(render_curves(setup, curves, page_width()))))
+    document = {**setup, "curves": [own.curve_document() for own in curves]}
+    common.answer(document, "\n".join(render_curves(setup, curves, page_width())))
 
 
 def _show_forward(
@@ -170,10 +154,8 @@ def _show_forward(
     with progress(common, "Comparing", len(order)) as advance:
         found = [forward_of(name, training, cut, advance) for name in order]
     setup = {"target": target, "time": time, "rows": len(training.labels), "classes": training.classes}
-    if common.json:
-        print_json({**setup, "models": [own.document() for own in found]})
-    else:
-        print(visible("\n".join(render_forward(setup, found, page_width()))))
+    document = {**setup, "models": [own.forward_document() for own in found]}
+    common.answer(document, "\n".join(render_forward(setup, found, page_width())))
 
 
 Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
@@ -203,17 +185,6 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds: said in the setup, in our words
         return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels))
-
-
-def group_numbers(training: Training) -> Codes | None:
-    """Return the number (n,) of the group of each row, of a row without one its own; None without groups."""
-    if training.groups is None:
-        return None
-    from ..stats.rows import group_keys, group_numbers as numbered
-    from ..table.labels import read_groups
-
-    keys = group_keys(read_groups(training.groups, training.columns.num_rows), training.columns.column_names)
-    return None if keys is None else numbered(keys)
 
 
 def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:
@@ -246,6 +217,7 @@ def _timed_fit(name: str, columns: Table, training: Training) -> tuple[Generativ
 
 def _judge_itself(result: Result, training: Training) -> bool:
     """Fill in what a model fitted to all rows says of itself, as `suffice fit` does; return whether it can."""
+    from ..losses import row_losses
     from ..questions.quality import LEFT_OUT
 
     columns = training.columns.select(result.columns)
@@ -262,7 +234,8 @@ def _judge_itself(result: Result, training: Training) -> bool:
     if found.judged_by == LEFT_OUT:
         result.own = found
         if result.name != AUTOMATIC and found.rows == len(training.labels):
-            result.lost = losses(estimator.leave_one_out(columns, training.labels, groups=training.groups), training)
+            left_out = estimator.leave_one_out(columns, training.labels, groups=training.groups)
+            result.lost = row_losses(left_out, training.codes)
     else:
         result.note("judged by folds of the rows it keeps: leaving out each row would estimate again for each")
         result.own, result.crossed = found, found
@@ -274,6 +247,8 @@ def _run_folds(
 ) -> None:
     """Judge every row by the model of the parts that it is not in; a class not in its rows has posterior 0."""
     from .._arrays import np
+    from ..losses import LabelledRows, row_losses
+    from ..questions.quality import FOLDS as BY_FOLDS, judge_answers
 
     classes = {label: i for i, label in enumerate(training.classes)}
     posterior = np.zeros((len(training.labels), len(classes)))
@@ -284,23 +259,14 @@ def _run_folds(
         posterior[np.ix_(rest, np.array([classes[label] for label in labels.tolist()]))] = answer(rest)
         advance(1)
     result.fit_seconds = median(seconds)  # the first fit may load libraries
-    result.crossed, result.lost = cross(posterior, training), losses(np.log(np.maximum(posterior, 1e-300)), training)
+    with np.errstate(divide="ignore"):
+        log_posterior = np.log(posterior)
+    rows = LabelledRows.each(training.codes, len(classes))
+    result.crossed = judge_answers(training.classes, log_posterior, rows, judged_by=BY_FOLDS)
+    result.lost = row_losses(log_posterior, training.codes)
 
 
 # ── `suffice compare --time`: models that learned from the periods before, each judged by the next, side by side ──────
-
-
-@dataclass(slots=True)
-class Forward:
-    """How good one model is at the periods to come, None where it cannot be fitted, and why."""
-
-    result: Result
-    found: ForwardValidation | None = None
-
-    def document(self) -> Facts:
-        """Return plain values for JSON."""
-        facts: Facts = {"model": self.result.name, "title": self.result.title, "notes": self.result.notes}
-        return facts if self.found is None else {**facts, **self.found.to_dict()}
 
 
 Cut = tuple["Codes", list[tuple[str, str]]]  # the period of each row, and the first and last time of each
@@ -314,22 +280,19 @@ def cut_times(training: Training, periods: int | None) -> Cut:
     return cut(read_times(training.time, len(training.labels)), periods)
 
 
-def forward_of(name: str, training: Training, cut: Cut, advance: Callable[[int], None]) -> Forward:
+def forward_of(name: str, training: Training, cut: Cut, advance: Callable[[int], None]) -> Result:
     """Return how good a model is at each period but the first, or a note saying why that cannot be told."""
-    answer = Forward(Result(name))
+    answer = Result(name)
     try:
         if name in PEER_TITLES:
-            answer.found = _peer(fit_peer(name, training), training, *cut)
+            answer.forward = _peer(fit_peer(name, training), training, *cut)
         else:
-            columns, answer.result.left_out = usable_columns(name, training)
-            given = training.columns.select(columns), training.labels, None, training.groups
+            given = training.columns.select(answer.usable(training)), training.labels, None, training.groups
             found = make_estimator(name).validate_forward(*given, time=cut[0], periods=len(cut[1]))
             since, until = zip(*cut[1][1:], strict=True)
-            answer.found = replace(found, since=since, until=until)
+            answer.forward = replace(found, since=since, until=until)
     except ValueError as error:  # ours, or scikit-learn's of a single class
-        answer.result.note(one_line(error))
-    if answer.result.left_out:
-        answer.result.note(f"left out {', '.join(map(repr, answer.result.left_out))} (text)")
+        answer.note(one_line(error))
     advance(1)
     return answer
 
@@ -355,12 +318,12 @@ def _peer(fit: Fit, training: Training, period: Codes, spans: list[tuple[str, st
     return forward(model, rows, (), level=0.9)
 
 
-def render_forward(setup: Facts, models: Sequence[Forward], width: int) -> list[str]:
+def render_forward(setup: Facts, models: Sequence[Result], width: int) -> list[str]:
     """Return two tables as lines of text of up to `width` characters: means over all periods, and losses of each."""
     from ..questions.forward import brief, span
     from ..questions.quality import in_nats, in_percent
 
-    known = [(own.result, own.found) for own in models if own.found is not None]
+    known = [(own, own.forward) for own in models if own.forward is not None]
     lines = [f"{setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}, by {setup['time']!r}."]
     if known:
         heads = ["model", "", "log-loss", "±", "said", "right", "confidence", "in sets", "best of last", "loses"]
@@ -383,5 +346,5 @@ def render_forward(setup: Facts, models: Sequence[Forward], width: int) -> list[
             "periods it is best learned, and what it then loses. Below, the log-loss of each period."
         )
         lines += ["", *with_titles(rows, width), "", *textwrap.wrap(legend, width), "", *align(by_period, width=width)]
-    notes = [f"Note on {own.result.name}: {note.rstrip('.')}." for own in models for note in own.result.notes]
+    notes = [f"Note on {own.name}: {note.rstrip('.')}." for own in models for note in own.notes]
     return [*lines, *([""] if notes else []), *(part for note in notes for part in textwrap.wrap(note, width))]

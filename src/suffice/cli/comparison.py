@@ -8,22 +8,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import align, one_line, quoted
+from ..errors import align, count, one_line, quoted
 from ..notes import Note, to_know
 from .models import PEER_TITLES, TITLES, Fit, fit_ours, fit_peer, usable_columns
-from .output import WIDTH, Facts, broken, count
-from .training import Training
+from .output import WIDTH, Facts, broken
+from .training import Training, group_numbers
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
     from ..engines.arrow import Table
+    from ..questions.forward import ForwardValidation
     from ..questions.learning_curve import LearningCurve
     from ..questions.quality import Quality
     from ..schema import Level
 
+
 LEAST_PROBABILITY, BINS = 1e-15, 15  # as `questions.quality` has them, which is not loaded for a help text
 ABOVE = ("above_best", "above_best_low", "above_best_high")
 MOST_NOTES = 2  # shown per model
+TIMES = (2.0, 4.0)  # as many rows as there are, to project to
+LEVEL = 0.9
 
 
 @dataclass(slots=True)
@@ -46,6 +50,8 @@ class Result:
     above: tuple[float, float, float] | None = None
     notes: list[str] = field(default_factory=list)
     to_know: list[str] = field(default_factory=list)
+    curve: LearningCurve | None = None
+    forward: ForwardValidation | None = None
 
     @property
     def title(self) -> str:
@@ -64,20 +70,23 @@ class Result:
         self.notes = list(dict.fromkeys([*self.notes, *map(str, notes)]))
         self.to_know = list(dict.fromkeys([*self.to_know, *texts, *to_know(told)]))
 
+    def usable(self, training: Training) -> list[str]:
+        """Return the columns that the model can use, with a note on others."""
+        self.columns, self.left_out = usable_columns(self.name, training)
+        if self.left_out:
+            self.note(f"left out {', '.join(map(repr, self.left_out))} (text)")
+        return self.columns
+
     def document(self) -> Facts:
         """Return plain values for JSON: figures by cross-validation where there are some, else the model's own."""
         found, left_out = self.crossed or self.own, self.left_out_quality
+        names = ("accuracy", "accuracy_error", "log_loss", "log_loss_error", "calibration_error")
         return {
             "model": self.name,
             "title": self.title,
-            "accuracy": None if found is None else found.accuracy,
-            "accuracy_error": None if found is None else found.accuracy_error,
-            "log_loss": None if found is None else found.log_loss,
-            "log_loss_error": None if found is None else found.log_loss_error,
+            **{name: getattr(found, name, None) for name in names},
             **dict(zip(ABOVE, self.above or (None, None, None), strict=True)),
-            "loo_accuracy": None if left_out is None else left_out.accuracy,
-            "loo_log_loss": None if left_out is None else left_out.log_loss,
-            "calibration_error": None if found is None else found.calibration_error,
+            **{f"loo_{name}": getattr(left_out, name, None) for name in ("accuracy", "log_loss")},
             "fit_seconds": self.fit_seconds,
             "judged_by": None if found is None else "loo" if found is left_out else "folds",
             "columns": self.columns,
@@ -86,22 +95,33 @@ class Result:
             "quality": None if self.own is None else self.own.to_dict(),
         }
 
+    def points(self) -> list[Facts]:
+        """Return what was measured, and what is projected, with the ends of 90 % intervals of that."""
+        from ..questions.frames import records
 
-def cross(posterior: Array, training: Training) -> Quality:
-    """Return how good the posteriors of all rows (n, k) are, each by a model of other parts of the table."""
-    from .._arrays import np
-    from ..questions.quality import FOLDS, judge_answers
+        if self.curve is None:
+            return []
+        kept = {name: getattr(self.curve, name).tolist() for name in ("rows", "loss", "error")}
+        found = [own | {"measured": True, "low": None, "high": None} for own in records(kept)]
+        for times in (1.0, *TIMES):
+            there = self.curve.project(times * self.curve.total, LEVEL)
+            ends = {"loss": there.value, "error": None, "low": there.low, "high": there.high}
+            found.append({"rows": times * self.curve.total, "measured": False, **ends})
+        return found
 
-    with np.errstate(divide="ignore"):
-        return judge_answers(training.classes, np.log(posterior), training.codes, judged_by=FOLDS)
+    def forward_document(self) -> Facts:
+        """Return plain values of how good it is at periods to come for JSON."""
+        facts: Facts = {"model": self.name, "title": self.title, "notes": self.notes}
+        return facts if self.forward is None else {**facts, **self.forward.to_dict()}
 
-
-def losses(log_posterior: Array, training: Training) -> Array:
-    """Return what each row loses (n,) in nats by log posteriors (n, k)."""
-    from .._arrays import np
-
-    truth = training.codes
-    return np.asarray(-np.clip(log_posterior[np.arange(len(truth)), truth], np.log(LEAST_PROBABILITY), 0.0))
+    def curve_document(self) -> Facts:
+        """Return plain values of its learning curve for JSON."""
+        facts: Facts = {"model": self.name, "title": self.title, "points": self.points()}
+        facts |= {"says": None, "helps": None, "gain": None, "notes": self.notes}
+        if self.curve is not None:
+            gain = [{"times": times, **self.curve.gain(times, LEVEL)._asdict()} for times in TIMES]
+            facts |= {"says": str(self.curve), "helps": self.curve.helps, "gain": gain}
+        return facts
 
 
 def behind_the_best(results: Sequence[Result], parts: Sequence[Codes]) -> Facts:
@@ -145,12 +165,15 @@ def describe(training: Training, target: str, by: str, folds: int, seed: int) ->
 def render(setup: Facts, results: Sequence[Result], width: int = WIDTH) -> list[str]:
     """Return the comparison as lines of text of up to `width` characters."""
     rows = [["model", "", "right", "log-loss", "cv right", "cv loss", "calib.", "fit time"]]
-    rows += [
-        [r.name, r.title, *_figures(r.left_out_quality), *_figures(r.crossed), _gap(r), _time(r.fit_seconds)]
-        for r in results
-    ]
+    for r in results:
+        judged, spent = r.crossed or r.own, r.fit_seconds
+        gap = "-" if judged is None else f"{judged.calibration_error:.3f}"
+        time = "-" if spent is None else f"{spent * 1e3:.1f} ms" if spent < 1 else f"{spent:.1f} s"
+        rows.append([r.name, r.title, *_figures(r.left_out_quality), *_figures(r.crossed), gap, time])
+    fewest = min((r.own.rows for r in results if r.own is not None), default=setup["rows"])
+    some = f" ({fewest:,} rows or more)" if fewest < setup["rows"] else ""
     legend = [
-        f"right     share of rows given their true class, by {_own_way(setup, results)}",
+        f"right     share of rows given their true class, by leave-one-out, as fit and show say it{some}",
         "log-loss  mean of -log p(true class) in nats, in the same way; lower is better",
         f"cv        the same two by {setup['folds']}-fold cross-validation, on the same parts for all",
         f"calib.    mean gap between confidence and share right, in {BINS} bins (cv, where there is one)",
@@ -185,17 +208,6 @@ def with_titles(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 def _figures(found: Quality | None) -> tuple[str, str]:
     shown = {} if found is None else found.figures()
     return shown.get("accuracy", "-"), shown.get("log_loss", "-")
-
-
-def _gap(result: Result) -> str:
-    found = result.crossed or result.own
-    return "-" if found is None else f"{found.calibration_error:.3f}"
-
-
-def _own_way(setup: Facts, results: Sequence[Result]) -> str:
-    """Return how models judge themselves, and how many rows where these are not all."""
-    fewest = min((r.own.rows for r in results if r.own is not None), default=setup["rows"])
-    return "leave-one-out, as fit and show say it" + (f" ({fewest:,} rows or more)" if fewest < setup["rows"] else "")
 
 
 def _measure(setup: Facts, results: Sequence[Result]) -> str:
@@ -268,75 +280,21 @@ def _notes(setup: Facts, results: Sequence[Result]) -> list[str]:
     return lines
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-TIMES = (2.0, 4.0)  # as many rows as there are, to project to
-LEVEL = 0.9
-
-
-@dataclass(slots=True)
-class Curve:
-    """The learning curve of one model, None where there is none, and why."""
-
-    result: Result
-    curve: LearningCurve | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def points(self) -> list[Facts]:
-        """Return what was measured, and what is projected, with the ends of 90 % intervals of that."""
-        if self.curve is None:
-            return []
-        measured = zip(self.curve.rows.tolist(), self.curve.loss.tolist(), self.curve.error.tolist(), strict=True)
-        found: list[Facts] = [
-            {"rows": rows, "measured": True, "loss": loss, "error": error, "low": None, "high": None}
-            for rows, loss, error in measured
-        ]
-        for times in (1.0, *TIMES):
-            there = self.curve.project(times * self.curve.total, LEVEL)
-            ends = {"loss": there.value, "error": None, "low": there.low, "high": there.high}
-            found.append({"rows": times * self.curve.total, "measured": False, **ends})
-        return found
-
-    def document(self) -> Facts:
-        """Return plain values for JSON."""
-        facts: Facts = {"model": self.result.name, "title": self.result.title, "points": self.points()}
-        facts |= {"says": None, "helps": None, "gain": None, "notes": self.notes}
-        if self.curve is not None:
-            gain = [{"times": times, **self.curve.gain(times, LEVEL)._asdict()} for times in TIMES]
-            facts |= {"says": str(self.curve), "helps": self.curve.helps, "gain": gain}
-        return facts
-
-
-def curve_of(
-    name: str,
-    training: Training,
-    draws: int,
-    seed: int,
-    advance: Callable[[int], None],
-    group: Codes | None = None,
-) -> Curve:
+def curve_of(name: str, training: Training, draws: int, seed: int, advance: Callable[[int], None]) -> Result:
     """Return the learning curve of a model, or a note saying why there is none."""
     from ..questions.learning_curve import FOLDS, PARTS, learning_curve
 
-    found = Curve(Result(name))
+    found = Result(name)
     place = {label: i for i, label in enumerate(training.classes)}
     try:
-        ours = name not in PEER_TITLES
-        found.result.columns, found.result.left_out = usable_columns(name, training) if ours else ([], [])
-        fit = fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
+        fit = fit_peer(name, training) if name in PEER_TITLES else fit_ours(name, training, found.usable(training))
         judge = partial(_judged, fit, place, advance)
         found.curve = learning_curve(
-            training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=group
+            training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=group_numbers(training)
         )
     except ValueError as error:  # ours, or scikit-learn's on few rows
-        found.notes.append(one_line(error))
+        found.note(one_line(error))
         advance(draws * FOLDS * len(PARTS))
-    if found.result.left_out:
-        found.notes.insert(0, f"left out {', '.join(map(repr, found.result.left_out))} (text)")
     return found
 
 
@@ -352,21 +310,18 @@ def _judged(fit: Fit, place: Mapping[Level, int], advance: Callable[[int], None]
         return np.asarray(np.log(posterior))
 
 
-def table_of(curves: Sequence[Curve]) -> Table:
+def table_of(curves: Sequence[Result]) -> Table:
     """Return all points as a table."""
     import pyarrow as pa
 
-    rows = [{"model": own.result.name, **point} for own in curves for point in own.points()]
-    kinds = {
-        "rows": pa.float64(),
-        "measured": pa.bool_(),
-        **dict.fromkeys(("loss", "error", "low", "high"), pa.float64()),
-    }
-    found: Table = pa.Table.from_pylist(rows, pa.schema({"model": pa.string(), **kinds}))
+    rows = [{"model": own.name, **point} for own in curves for point in own.points()]
+    kinds = {"model": pa.string(), "rows": pa.float64(), "measured": pa.bool_()}
+    kinds |= dict.fromkeys(("loss", "error", "low", "high"), pa.float64())
+    found: Table = pa.Table.from_pylist(rows, pa.schema(kinds))
     return found
 
 
-def render_curves(setup: Facts, curves: Sequence[Curve], width: int = WIDTH) -> list[str]:
+def render_curves(setup: Facts, curves: Sequence[Result], width: int = WIDTH) -> list[str]:
     """Return the curves as lines of text of up to `width` characters."""
     from ..questions.learning_curve import FOLDS
 
@@ -381,9 +336,9 @@ def render_curves(setup: Facts, curves: Sequence[Curve], width: int = WIDTH) -> 
             cells = [f"{p['loss']:.3f} ± {p['error']:.3f}" for p in points if p["measured"]]
             ahead = [p for p in points if not p["measured"]][1:]
             cells += [f"{p['loss']:.3f} ({p['low']:.3f} to {p['high']:.3f})" for p in ahead]
-            rows.append([own.result.name, own.result.title, *cells])
+            rows.append([own.name, own.title, *cells])
         lines += ["", *with_titles(rows, width), ""]
-        lines += [f"{own.result.name}: {own.curve}" for own in curves if own.curve is not None]
+        lines += [f"{own.name}: {own.curve}" for own in curves if own.curve is not None]
         dealt = f"{FOLDS} folds, {count(setup['draws'], 'draw')}, seed {setup['seed']}"
         about = (
             f"Mean of -log p(true class) in nats on rows held out ({dealt}) ± its standard error, and what is expected "
@@ -391,6 +346,6 @@ def render_curves(setup: Facts, curves: Sequence[Curve], width: int = WIDTH) -> 
         )
         lines = [part for line in lines for part in (broken(line, width) if "  " not in line else [line])]
         lines += ["", *textwrap.wrap(about, width)]
-    notes = [f"Note on {own.result.name}: {text.rstrip('.')}." for own in curves for text in own.notes]
+    notes = [f"Note on {own.name}: {text.rstrip('.')}." for own in curves for text in own.notes]
     told = [part for note in dict.fromkeys(notes) for part in broken(note, width)]
     return [*lines, "", *told] if notes else lines

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
+from ..errors import count
 from ..schema import Kind, Level, Name, Schema
-from .answers import by_text, deliver, free_name, model_columns, open_model, read_for
+from .answers import by_text, deliver, free_name, load_model, model_columns, read_for
 from .files import FileTable, check_output
-from .output import COMMON, Common, UsageProblem, count, did_you_mean, noting_warnings, progress
+from .output import COMMON, Common, UsageProblem, did_you_mean, noting_warnings, progress
 from .parameters import Answers, ColumnName, MissingColumns, Rows, SavedModel, Seed, Sheet, Switch
 
 if TYPE_CHECKING:
@@ -60,22 +61,19 @@ def sample(
     $ suffice sample penguins.suffice -n 5 --given island=Dream --seed 1
     $ suffice sample penguins.suffice --given body_mass_g=3500..4000
     """
+    import pyarrow as pa
+
     from ..questions.sample import draw_rows
 
     check_output(output, [(model, "model")])
-    estimator, schema = open_model(model)
+    estimator = load_model(model)
+    schema = estimator._fitted.schema
     fixed = _read_given(given, schema, estimator._fitted.known_levels)
     wanted = None if label is None else _find_label(label, by_text(estimator))
     with noting_warnings(common), progress(common, "Drawing rows"):
         table, labels = draw_rows(estimator._fitted, rows, wanted, fixed, seed, "pyarrow", not unrounded, missing_cells)
-    deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
-
-
-def _in_front(table: Table, labels: list[Level], common: Common) -> Table:
-    import pyarrow as pa
-
     name = free_name("label", "sampled_", table.column_names, common)
-    return table.add_column(0, name, pa.array(labels))
+    deliver(table.add_column(0, name, pa.array(labels.tolist())), output, common, {}, "table")
 
 
 def _find_label(label: str, classes: Mapping[str, Level]) -> Level:
@@ -190,25 +188,28 @@ def impute(
     $ suffice impute penguins.suffice new-penguins.csv -o filled.csv
     $ suffice impute penguins.suffice new-penguins.csv --draws 5 --seed 1
     """
+    import pyarrow as pa
+
     from ..engines.arrow import how_many, missing
 
     check_output(output, [(data, "table"), (model, "model")])
-    estimator, schema = open_model(model)
-    read = read_for(estimator, schema, data, target=target, sheet=sheet, missing_columns=missing_columns)
-    table = read.columns
-    moved = _read_shift(shift, schema)
-    labels = None if target is None else table[target]
-    rows = table if target is None else table.drop_columns(target)
-    names = [str(name) for name in schema.names] if schema.named else rows.column_names
-    rows = model_columns(rows, names, data)
+    estimator = load_model(model)
+    read = read_for(estimator, data, target=target, sheet=sheet, missing_columns=missing_columns)
+    moved = _read_shift(shift, estimator._fitted.schema)
+    labels = None if target is None else read.columns[target]
+    rows = model_columns(estimator, read.columns if target is None else read.columns.drop_columns(target), data)
     with noting_warnings(common), progress(common, f"Filling {data.name}"):
         filled = estimator.impute(rows, labels, draws=draws, random_state=seed, as_recorded=not unrounded, shift=moved)
     holes = {name: how_many(missing(rows[name])) for name in rows.column_names}
     holes = {name: number for name, number in holes.items() if number}
     common.remark(f"Filled {count(sum(holes.values()), 'cell')} in {count(len(holes), 'column')}.")
-    kept = read.kept(names, output, common.json)
+    kept = read.kept(rows.column_names, output, common.json)
     several = [_written(kept, rows, one, read) for one in ([filled] if draws is None else filled)]
-    answer = several[0] if draws is None else _stack(several, common)
+    answer = several[0]
+    if draws is not None:
+        name = free_name("draw", "imputed_", answer.column_names, common)
+        several = [one.add_column(0, name, pa.array([i] * one.num_rows)) for i, one in enumerate(several, start=1)]
+        answer = pa.concat_tables(several, promote_options="permissive").unify_dictionaries()
     deliver(answer, output, common, {"filled": holes}, "table")
 
 
@@ -257,13 +258,3 @@ def _texts(values: Column, observed: Column, written: Column, name: str, csv: Cs
     else:
         texts = values.cast(pa.string())
     return texts
-
-
-def _stack(several: list[Table], common: Common) -> Table:
-    """Return the filled tables below each other, the number of each in front."""
-    import pyarrow as pa
-
-    name = free_name("draw", "imputed_", several[0].column_names, common)
-    tables = [one.add_column(0, name, pa.array([number] * one.num_rows)) for number, one in enumerate(several, start=1)]
-    stacked: Table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
-    return stacked

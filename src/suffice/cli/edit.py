@@ -6,18 +6,19 @@ write one file wait for each other, so that none undoes what another has written
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import DataError, quoted
+from ..errors import DataError, count, quoted
 from ..notes import to_know
-from .answers import class_named, load_model, open_model
+from .answers import class_named, load_model
 from .files import check_model_output, save_model, sole_writer
-from .output import COMMON, Common, Facts, UsageProblem, count, noting_warnings, print_json, progress
+from .output import COMMON, Common, Facts, UsageProblem, noting_warnings, print_json, progress
 from .parameters import (
     ColumnName,
     DataPath,
@@ -70,15 +71,11 @@ def update(
     --------
     $ suffice update penguins.suffice more.csv --target species -o m.suffice
     """
-    to = output or model
-    check_model_output(to, force, [(data, "table")])
-    with sole_writer(to), progress(common, f"Learning from {data.name}"):
-        estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet, groups)
+    with _editing(model, output, force, common, f"Learning from {data.name}", data) as estimator:
+        batch = read_batch(data, estimator, target, weight, common, missing_text, sheet, groups)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay, groups=batch.groups)
         estimator._edit_past(dialect=estimator._fitted.past.dialect or batch.dialect)
-        save_model(estimator, to, force)
-    _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
+    _report(common, estimator, output or model, f"learned {count(batch.columns.num_rows, 'more row')}")
 
 
 def forget(
@@ -111,14 +108,10 @@ def forget(
     --------
     $ suffice forget m.suffice more.csv --target species
     """
-    to = output or model
-    check_model_output(to, force, [(data, "table")])
-    with sole_writer(to), progress(common, f"Forgetting {data.name}"):
-        estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet, groups)
+    with _editing(model, output, force, common, f"Forgetting {data.name}", data) as estimator:
+        batch = read_batch(data, estimator, target, weight, common, missing_text, sheet, groups)
         estimator.forget(batch.columns, batch.labels, batch.weight, batch.groups)
-        save_model(estimator, to, force)
-    _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")
+    _report(common, estimator, output or model, f"forgot {count(batch.columns.num_rows, 'row')}")
 
 
 def merge(
@@ -220,14 +213,10 @@ def drop_class(
     """
     if not labels:
         raise UsageProblem("drop-class takes at least one class.")
-    to = output or model
-    check_model_output(to, force)
-    with sole_writer(to), progress(common, f"Learning {model.name} anew"):
-        estimator = load_model(model)
+    with _editing(model, output, force, common, f"Learning {model.name} anew") as estimator:
         for label in labels:
             estimator.drop_class(class_named(label, estimator))
-        save_model(estimator, to, force)
-    _report(common, estimator, to, f"dropped {quoted(labels)}")
+    _report(common, estimator, output or model, f"dropped {quoted(labels)}")
 
 
 def rename_class(
@@ -253,10 +242,7 @@ def rename_class(
     """
     if not names:
         raise UsageProblem("rename-class takes at least one pair OLD=NEW.")
-    to = output or model
-    check_model_output(to, force)
-    with sole_writer(to), progress(common, f"Learning {model.name} anew"):
-        estimator = load_model(model)
+    with _editing(model, output, force, common, f"Learning {model.name} anew") as estimator:
         integers = all(type(label) is int for label in estimator.classes_.tolist())
         renamed = {}
         for pair in names:
@@ -265,8 +251,20 @@ def rename_class(
                 raise UsageProblem(f"{pair!r} is no pair OLD=NEW.")
             renamed[class_named(old, estimator)] = int(new) if integers and new.lstrip("-").isdigit() else new
         estimator.rename_classes(renamed)
+    _report(common, estimator, output or model, "renamed " + ", ".join(names))
+
+
+@contextmanager
+def _editing(
+    model: Path, output: Path | None, force: bool, common: Common, what: str, data: Path | None = None
+) -> Iterator[GenerativeEstimator]:
+    """Let a model be edited while nobody else does; at the end it takes its place, or that of `output`."""
+    to = output or model
+    check_model_output(to, force, [] if data is None else [(data, "table")])
+    with sole_writer(to), progress(common, what):
+        estimator = load_model(model)
+        yield estimator
         save_model(estimator, to, force)
-    _report(common, estimator, to, "renamed " + ", ".join(names))
 
 
 def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: str) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..schema import Level, Schema
-from .answers import load_model, model_columns, model_labels, open_model, remark_unseen
-from .files import check_ending, check_writable, read_file, without_blanks, write_whole
-from .output import COMMON, ColumnProblem, Common, Facts, UsageProblem, print_json, progress
+from ..schema import Level
+from .answers import load_model, model_columns, model_labels, read_for
+from .files import check_ending, check_writable, write_whole
+from .output import COMMON, Common, Facts, UsageProblem, print_json, progress
 from .parameters import ColumnName, ColumnNames, DataPath, IntervalLevel, Out, SavedModel, Sheet, Switch
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def report(
     if not facts_only:
         check_ending(made, "web page")
         check_writable(made, [(model, "model"), *([] if data is None else [(data, "table")])])
-    estimator, schema = open_model(model)
-    X, y = (None, None) if data is None else _read(estimator, schema, data, target, sheet, common)
+    estimator = load_model(model)
+    X, y = (None, None) if data is None else _read(estimator, data, target, sheet, common)
     if common.json:
         from ..report import collect_answers, collect_facts
 
@@ -169,29 +169,19 @@ def report(
 
 
 def _read(
-    estimator: GenerativeEstimator, schema: Schema, data: Path, target: str | None, sheet: str | None, common: Common
+    estimator: GenerativeEstimator, data: Path, target: str | None, sheet: str | None, common: Common
 ) -> tuple[Table, Column | None]:
     """Return the model's columns of a table, and its labels where it has some."""
-    from ..engines import Reading
-
-    read = read_file(data, Reading.of(schema, estimator._fitted.dialect, target=target, labels="text", sheet=sheet))
-    table, classes = read.columns, estimator.classes_.tolist()
-    if not schema.named:
-        return table, None
-    names = [str(name) for name in schema.names]
-    X = model_columns(table, names, data)
-    remark_unseen(estimator, schema, X)
-    if target is not None and target not in table.column_names:
-        raise ColumnProblem.absent([target], table.column_names, data, "for --target")
+    table, classes = read_for(estimator, data, target=target, sheet=sheet).columns, estimator.classes_.tolist()
+    X = model_columns(estimator, table, data)
     if target is None:
-        used = set(names)
-        beside = [name for name in table.column_names if name not in used]
+        beside = set(table.column_names) - set(X.column_names)
         found = [name for name in beside if _holds_classes(table[name], classes)]
         if len(found) != 1:
             return X, None
         target = found[0]
         common.remark(f"True classes are in column {target!r}.")
-    return X, model_labels(estimator, without_blanks(table[target]), target)
+    return X, model_labels(estimator, table[target], target)
 
 
 def _holds_classes(column: Column, classes: list[Level]) -> bool:

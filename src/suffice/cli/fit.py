@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
+from ..errors import count
 from ..notes import to_know
 from .edit import held
 from .files import check_model_output, save_model
@@ -23,33 +24,13 @@ from .models import (
     remark_left_out,
     usable_columns,
 )
-from .output import (
-    COMMON,
-    Common,
-    Facts,
-    UsageProblem,
-    count,
-    in_a_sentence,
-    judge_anew,
-    plain,
-    print_json,
-    progress_of_em,
-)
-from .parameters import (
-    AS_IT_IS,
-    DataPath,
-    Force,
-    NewModel,
-    Ordered,
-    TableOptions,
-    Target,
-    Texts,
-    Weight,
-)
+from .output import COMMON, Common, Facts, UsageProblem, in_a_sentence, judge_anew, plain, print_json, progress_of_em
+from .parameters import AS_IT_IS, DataPath, Force, NewModel, Ordered, TableOptions, Target, Texts, Weight
 from .training import in_order, read_orders, read_training
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
+
 
 GAUSSIAN = ("full", "shared", "diagonal", "spherical", "mixture")
 FOR_MODELS = {  # which models an option is for, and what is said to the others

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import align, quoted, visible
+from ..errors import align, count, quoted
 from .answers import deliver
 from .files import check_output, read_file, without_blanks
 from .models import ModelName, make_estimator, remark_left_out, usable_columns
-from .output import COMMON, Common, Facts, TargetProblem, UsageProblem, count, page_width, print_json, progress
+from .output import COMMON, Common, Facts, TargetProblem, UsageProblem, page_width, progress
 from .parameters import (
     AS_IT_IS,
     Answers,
@@ -32,12 +32,11 @@ from .rows import cell_as_text
 from .training import Training, check_named, identifiers, read_training
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .._arrays import Array, Codes
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
     from ..questions.suspect_cells import SuspectCells
+    from ..questions.suspect_labels import JudgedLabels
 
 
 MOST_CLASSES = 12  # named with their rows
@@ -84,10 +83,8 @@ def look(
         from ..report.profile import profile_table
 
         found = profile_table(X, y, data.name)
-    if common.json:
-        print_json({"data": str(data), "target": target, **found})
-    else:
-        print(visible("\n".join(_told(found, target, page_width()))))
+    text = "\n".join(_told(found, target, page_width()))
+    common.answer({"data": str(data), "target": target, **found}, text)
 
 
 def read_columns(
@@ -201,6 +198,9 @@ def labels(
     --------
     $ suffice labels penguins.csv --target species --fdr 0.1 -o suspects.csv
     """
+    from .._arrays import np
+    from ..questions.suspect_labels import flag_labels, judge_labels
+
     if model == "mixture":
         raise UsageProblem("--model mixture leaves no row out: EM would run again for each. Next: --model auto.")
     check_output(output, [(data, "table")])
@@ -209,8 +209,11 @@ def labels(
         used, left_out = usable_columns(model, training)
         columns = training.columns.select(used)
         estimator = make_estimator(model).fit(columns, training.labels, training.weight, training.groups)
-        wrong, flagged, other = _judge(estimator, columns, training, fdr)
-        answer = _suspects(estimator, columns, training, (wrong, flagged, other), top)
+        judged = judge_labels(estimator._fitted, columns, training.labels, training.weight, training.groups)
+        wrong = judged.wrong
+        flagged = np.flatnonzero(flag_labels(wrong, fdr))
+        flagged = flagged[np.argsort(-wrong[flagged], kind="stable")]
+        answer = _suspects(estimator, columns, training, judged, flagged, top)
     remark_left_out(model, left_out, common)
     expected = float(wrong.sum())
     common.remark(
@@ -221,52 +224,29 @@ def labels(
     deliver(answer, output, common, facts, "suspects")
 
 
-def _judge(
-    estimator: GenerativeEstimator, columns: Table, training: Training, fdr: float
-) -> tuple[Array, Codes, Codes]:
-    """Return p(wrong) of every label, the rows flagged, worst first, and the likeliest other class of each row."""
-    from .._arrays import np
-    from ..questions.suspect_labels import flag_labels, judge_labels
-
-    judged = judge_labels(estimator._fitted, columns, training.labels, training.weight, training.groups)
-    wrong = judged.wrong
-    flagged = np.flatnonzero(flag_labels(wrong, fdr))
-    return wrong, flagged[np.argsort(-wrong[flagged], kind="stable")], judged.likeliest_other()
-
-
 def _suspects(
-    estimator: GenerativeEstimator,
-    columns: Table,
-    training: Training,
-    found: tuple[Array, Codes, Codes],
-    top: int,
+    estimator: GenerativeEstimator, columns: Table, training: Training, judged: JudgedLabels, flagged: Codes, top: int
 ) -> Table:
     """Return a row per suspect: number, given label, p(wrong), likeliest other label, and what speaks against it."""
     import pyarrow as pa
 
-    from .._arrays import np
+    from ..questions.explain import odds_between
 
-    wrong, flagged, other = found
+    given, other, because = training.labels.take(flagged), judged.likeliest_other()[flagged], list[str]()
     classes = estimator.classes_.tolist()
-    given = training.labels.take(flagged)
-    place = np.array([classes.index(label) for label in given.to_pylist()], dtype=np.int64)
-    because = list[str]()
     if len(flagged):
         rows = columns.take(flagged)
-        odds, every = estimator.explain(rows), np.arange(len(flagged))
-        with np.errstate(invalid="ignore"):
-            against = np.nan_to_num(odds[every, :, other[flagged]] - odds[every, :, place], posinf=np.inf)
+        against = odds_between(estimator.explain(rows), other, judged.codes[flagged])
         because = [
             _because(cells, columns.column_names, row, top)
             for cells, row in zip(rows.to_pylist(), against, strict=True)
         ]
-    assert training.numbers is not None
     answer: Table = pa.table(
         {
             "row": pa.array(training.numbers[flagged], pa.int64()),
             "given": given,
-            "p_wrong": pa.array(wrong[flagged], pa.float64()),
-            "likeliest_other": pa.array([classes[c] for c in other[flagged]], given.type),
+            "p_wrong": pa.array(judged.wrong[flagged], pa.float64()),
+            "likeliest_other": pa.array([classes[c] for c in other], given.type),
             "because": pa.array(because, pa.string()),
         }
     )
@@ -355,7 +335,7 @@ def _unlabelled(data: Path, table: TableOptions, common: Common) -> Training:
         columns = columns.drop_columns(names)
         common.remark(f"Left out: {quoted(names)}, of which each row has its own value.")
     n = columns.num_rows
-    return Training(columns, pa.array(["row"] * n), None, 0, None, None, np.arange(1, n + 1), None)
+    return Training(columns, pa.array(["row"] * n), None, 0, np.arange(1, n + 1))
 
 
 def _answer(found: SuspectCells, columns: Table, training: Training) -> Table:
@@ -367,7 +347,6 @@ def _answer(found: SuspectCells, columns: Table, training: Training) -> Table:
     because = [
         ", ".join(f"{name}={cell_as_text(rows[cell.row][name])}" for name in cell.because) for cell in found.cells
     ]
-    assert training.numbers is not None
     answer: Table = pa.table(
         {
             "row": pa.array(training.numbers[said["row"]] if said["row"] else [], pa.int64()),

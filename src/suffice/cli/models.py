@@ -244,15 +244,15 @@ def fit_ours(
 
 def fit_peer(name: str, training: Training) -> Fit:
     """Return what fits one of scikit-learn's classifiers to some of the rows."""
-    from .._arrays import single_blas_thread
+    from .._arrays import np, single_blas_thread
 
     rows, numbers, categories = _encode(training)
     labels = training.labels.to_numpy()
     if name == "boosting":
-        rows[:, categories] = _without_code(rows[:, categories])
+        rows[:, categories] = np.where(rows[:, categories] < 0, np.nan, rows[:, categories])
 
     def fit(learn: Codes) -> Fitted:
-        model = _boosting(rows, categories) if name == "boosting" else _encoded(name, numbers, categories)
+        model = _peer(name, rows, numbers, categories)
         with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
             warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
             own, truth = rows[learn], labels[learn]
@@ -264,36 +264,26 @@ def fit_peer(name: str, training: Training) -> Fit:
     return fit
 
 
-def _encoded(name: str, numbers: list[int], categories: list[int]) -> ClassifierMixin:
-    """Return a classifier behind standardised numbers, missing ones marked, and one-hot categories."""
+def _peer(name: str, rows: Array, numbers: list[int], categories: list[int]) -> ClassifierMixin:
+    """Return a classifier behind standardised numbers, missing ones marked, and one-hot categories.
+
+    Gradient boosting takes the cells as they are: missing ones, and categories by their codes.
+    """
     from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+    if name == "boosting":
+        native = [j for j in categories if rows[:, j].size and not rows[:, j].max() >= MOST_NATIVE_LEVELS]
+        return HistGradientBoostingClassifier(categorical_features=native or None, random_state=0)
     numeric = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
     encoder = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
-    forest = name == "forest"
-    return make_pipeline(
-        encoder, RandomForestClassifier(300, random_state=0) if forest else LogisticRegression(max_iter=2000)
-    )
-
-
-def _boosting(rows: Array, categories: list[int]) -> ClassifierMixin:
-    """Return gradient boosting on the cells as they are: missing ones, and categories by their codes."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    native = [j for j in categories if rows[:, j].size and not rows[:, j].max() >= MOST_NATIVE_LEVELS]
-    return HistGradientBoostingClassifier(categorical_features=native or None, random_state=0)
-
-
-def _without_code(codes: Array) -> Array:
-    """Return codes with not a number for those of missing cells."""
-    from .._arrays import np
-
-    return np.where(codes < 0, np.nan, codes)
+    if name == "forest":
+        return make_pipeline(encoder, RandomForestClassifier(300, random_state=0))
+    return make_pipeline(encoder, LogisticRegression(max_iter=2000))
 
 
 def _encode(training: Training) -> tuple[Array, list[int], list[int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import shutil
 import sys
@@ -27,6 +26,7 @@ from ..errors import (
     SourceError,
     SufficeError,
     UnseenLevelWarning,
+    count,
     one_line,
     quoted,
     visible,
@@ -60,6 +60,13 @@ class Common:
         if not self.quiet:
             tell(text)
 
+    def answer(self, document: Facts, text: object) -> None:
+        """Print an answer on stdout: its document where JSON is asked for, else the text that people read."""
+        if self.json:
+            print_json(document)
+        else:
+            print(visible(text))
+
 
 COMMON = Common()
 WIDTH = 80  # of a page that is no terminal
@@ -90,19 +97,11 @@ def broken(text: str, width: int) -> list[str]:
 
 def print_json(document: Facts) -> None:
     """Print one JSON document; numbers that JSON cannot hold (NaN, infinity) become null."""
+    from ..questions.frames import plain as plain_values
+
     ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    text = json.dumps(_finite(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str)
+    text = json.dumps(plain_values(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str)
     print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value.item() if hasattr(value, "item") else value  # of NumPy, which may not be loaded
 
 
 def page_width() -> int:
@@ -386,9 +385,3 @@ def did_you_mean(name: str, known: Sequence[str], what: str) -> str:
 def drop_flags(names: Sequence[str], option: str = "--drop") -> str:
     """Return the options that leave these columns out, or another one for each, ready to paste."""
     return " ".join(f"{option} {quote(name)}" for name in names)
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 row, 1,000 rows, 2 classes."""
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"

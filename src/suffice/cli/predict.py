@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..schema import Schema
-from .answers import Costs, Priors, answer_costs, deliver, free_name, given_priors, open_model, read_rows, remark_priors
-from .files import check_output, check_readable
-from .models import comes_in_parts, is_many
+from ..errors import count
+from .answers import (
+    Costs,
+    Priors,
+    answer_costs,
+    deliver,
+    free_name,
+    given_priors,
+    load_model,
+    read_rows,
+    remark_priors,
+)
+from .files import check_output
+from .models import comes_in_parts, open_parts
 from .output import (
     COMMON,
     ColumnProblem,
     Common,
     Facts,
     UsageProblem,
-    count,
     noting_warnings,
     print_json,
     progress,
@@ -27,10 +36,9 @@ from .output import (
 from .parameters import Answers, DataPath, IntervalLevel, MissingColumns, SavedModel, Sheet, Switch
 
 if TYPE_CHECKING:
-    from .._arrays import Array
     from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
-    from .answers import Told
+
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
@@ -94,22 +102,18 @@ def predict(
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
     check_output(output, [(data, "table"), (model, "model")])
-    estimator, schema = open_model(model)
-    adapt, matrix = priors == ("adapt",), answer_costs(costs, estimator)
-    if output is not None and schema.named and comes_in_parts(data):
-        wanted = "adapt" if adapt else given_priors(priors, estimator)
-        told: Facts = {"priors": wanted, "costs": matrix, "reject": reject, "alpha": sets, "by_class": by_class}
-        told |= {"missing_columns": missing_columns, "interval": interval}
-        _predict_parts(estimator, schema, data, output, keep, told, common, sheet)
+    estimator = load_model(model)
+    told: Facts = {"priors": "adapt" if priors == ("adapt",) else given_priors(priors, estimator)}
+    told |= {"costs": answer_costs(costs, estimator), "reject": reject}
+    told |= {"alpha": sets, "by_class": by_class, "interval": interval}
+    if output is not None and estimator._fitted.schema.named and comes_in_parts(data):
+        _predict_parts(estimator, data, output, keep, told | {"missing_columns": missing_columns}, common, sheet)
         return
-    table, rows = read_rows(estimator, schema, data, sheet, missing_columns)
-    chosen: Told
-    if adapt:
-        chosen = estimator.adapt_priors(rows)
-        remark_priors(estimator, chosen, data, common)
-    else:
-        chosen = given_priors(priors, estimator)
-    answers = _answer(estimator, rows, chosen, matrix, reject, (sets, by_class, interval), common)
+    table, rows = read_rows(estimator, data, sheet, missing_columns)
+    if priors == ("adapt",):
+        told["priors"] = estimator.adapt_priors(rows)
+        remark_priors(estimator, told["priors"], data, common)
+    answers = _answer(estimator, rows, told, common)
     if keep:
         answers = _beside(table.kept(rows.column_names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
@@ -117,7 +121,6 @@ def predict(
 
 def _predict_parts(
     estimator: GenerativeEstimator,
-    schema: Schema,
     data: Path,
     output: Path,
     keep: bool,
@@ -126,12 +129,10 @@ def _predict_parts(
     sheet: str | None,
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
-    from ..engines import Reading, open_source
+    from ..engines import Reading
     from ..questions.answer_table import adapt_to_table
 
-    if not is_many(data):
-        check_readable(data)
-    source = open_source(data, Reading.of(schema, estimator._fitted.dialect, sheet=sheet))
+    source = open_parts(data, Reading.of(estimator._fitted.schema, estimator._fitted.dialect, sheet=sheet))
     names = list(source.schema.names)
     kept = [] if not keep else names if source.csv is None else list(source.csv.names)
     wanted = [str(name) for name in estimator.feature_names_in_]
@@ -153,28 +154,21 @@ def _predict_parts(
         print_json({"rows": rows, **facts})
 
 
-def _answer(
-    estimator: GenerativeEstimator,
-    rows: Table,
-    priors: Told,
-    costs: Array | None,
-    reject: float | None,
-    sets: tuple[float | None, bool, float | None],
-    common: Common,
-) -> Table:
+def _answer(estimator: GenerativeEstimator, rows: Table, told: Facts, common: Common) -> Table:
     """Return the table of labels, posteriors, log densities, sets and intervals, one row per row."""
     import pyarrow as pa
 
     from .. import classify
     from .._arrays import np
 
-    labels, (alpha, by_class, interval) = pa.array(estimator.classes_.tolist()), sets
+    labels, priors = pa.array(estimator.classes_.tolist()), told["priors"]
+    alpha, by_class, interval = told["alpha"], told["by_class"], told["interval"]
     names, parts = _names(estimator, alpha is not None, interval is not None), []
     with noting_warnings(common), progress(common, "Labelling", rows.num_rows) as advance:
         for start in range(0, rows.num_rows, CHUNK):
             part = rows.slice(start, CHUNK)
             log_posterior = estimator.predict_log_proba(part, priors=priors)
-            choice = classify.decide(log_posterior, costs, reject)
+            choice = classify.decide(log_posterior, told["costs"], told["reject"])
             columns = [labels.take(pa.array(choice, mask=choice < 0))]
             columns += [pa.array(column) for column in np.exp(log_posterior).T]
             columns.append(pa.array(estimator.score_samples(part)))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import DataError, visible
+from ..errors import DataError, count, visible
 from ..schema import Name, Schema
-from .answers import deliver, free_name, model_columns, open_model, read_for, read_rows
+from .answers import deliver, free_name, load_model, named_number, read_rows
 from .files import check_output, read_table
-from .output import COMMON, ColumnProblem, Common, Facts, UsageProblem, count, progress
+from .output import COMMON, ColumnProblem, Common, Facts, UsageProblem, progress
 from .parameters import Answers, IntervalLevel, MissingColumns, Out, Rows, SavedModel, Sheet, Switch
 
 if TYPE_CHECKING:
-    from .._arrays import Array, NDArray, np
-    from ..engines.arrow import Column, Table
+    from .._arrays import Array
+    from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
 
 
@@ -61,10 +61,9 @@ def explain(
     from ..estimate.families import text_positions
 
     check_output(output, [(data, "table"), (model, "model")])
-    estimator, schema = open_model(model)
-    names = [str(name) for name in schema.names]
-    table = read_for(estimator, schema, data, sheet=sheet, missing_columns=missing_columns).columns
-    rows = model_columns(table, names, data) if schema.named else table
+    estimator = load_model(model)
+    names = [str(name) for name in estimator._fitted.schema.names]
+    _, rows = read_rows(estimator, data, sheet, missing_columns)
     with progress(common, f"Explaining {data.name}"):
         answer = _answer(estimator, rows, names, interval)
     if output is not None or common.json:
@@ -84,14 +83,14 @@ def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str], inter
     import pyarrow as pa
 
     from .._arrays import np
+    from ..questions.explain import odds_between
 
     posterior, odds = estimator.predict_log_proba(rows), estimator.explain(rows)
     labels, place = estimator.classes_.tolist(), np.arange(len(posterior))
     order = np.argsort(-posterior, axis=1, kind="stable")
     first, second = order[:, 0], order[:, min(1, len(labels) - 1)]
     prior = np.log(estimator.priors_)
-    with np.errstate(invalid="ignore"):
-        difference = np.nan_to_num(odds[place, :, first] - odds[place, :, second], posinf=np.inf, neginf=-np.inf)
+    difference = odds_between(odds, first, second)
     taken = {
         "row": place + 1,
         "class": [labels[c] for c in first],
@@ -170,8 +169,8 @@ def outliers(
     import pyarrow as pa
 
     check_output(output, [(data, "table"), (model, "model")])
-    estimator, schema = open_model(model)
-    read, rows = read_rows(estimator, schema, data, sheet, missing_columns)
+    estimator = load_model(model)
+    read, rows = read_rows(estimator, data, sheet, missing_columns)
     table = read.kept(rows.column_names, output, common.json)
     with progress(common, f"Judging {data.name}"):
         p_values = estimator.outlier_pvalues(rows, by_class=by_class)
@@ -260,8 +259,9 @@ def next_(
     from ..questions.information_gain import entropy
 
     check_output(output, [(data, "table"), (model, "model")])
-    estimator, schema = open_model(model)
-    _, rows = read_rows(estimator, schema, data, sheet, missing_columns)
+    estimator = load_model(model)
+    schema = estimator._fitted.schema
+    _, rows = read_rows(estimator, data, sheet, missing_columns)
     price = read_costs(costs, schema)
     with progress(common, f"Looking ahead in {data.name}"):
         gain = estimator.information_gain(rows, costs=price or None)
@@ -283,8 +283,9 @@ def _ranked(answers: Table, gain: Array, rows: Table, names: Sequence[str], top:
     import pyarrow as pa
 
     from .._arrays import np
+    from ..engines.arrow import missing
 
-    empty = np.column_stack([_missing(column) for column in rows.columns])
+    empty = np.column_stack([missing(column).to_numpy() for column in rows.columns])
     order = np.argsort(np.where(empty, -gain, np.inf), axis=1, kind="stable")
     every = np.arange(len(gain))
     for place in range(top):
@@ -296,28 +297,13 @@ def _ranked(answers: Table, gain: Array, rows: Table, names: Sequence[str], top:
     return answers
 
 
-def _missing(column: Column) -> NDArray[np.bool_]:
-    """Return which cells of a column are missing (n,), NaN among them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found: NDArray[np.bool_] = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)).to_numpy()
-    return found
-
-
 def read_costs(words: Sequence[str], schema: Schema) -> dict[Name, float]:
     """Return the costs that the command line states by column name."""
     known = {str(name): name for name in schema.names}
     given: dict[str, float] = {}
     for word in words:
-        name, mark, number = word.rpartition("=")
-        try:
-            given[name] = float(number) if mark else 0.0
-        except ValueError:
-            mark = ""
-        if not mark:
-            given.pop(name, None)
-            given |= _costs_of_file(Path(word), word)
+        told = named_number(word)
+        given |= _costs_of_file(Path(word), word) if told is None else dict([told])
     return {known.get(name, name): cost for name, cost in given.items()}
 
 

@@ -9,33 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..errors import DataError, SufficeError, align, spaced, visible
+from ..errors import DataError, SufficeError, align, count, spaced
 from ..notes import details, to_know
-from ..schema import Column, Kind, Schema
+from ..schema import Kind, Schema
 from .answers import load_model
 from .edit import held
-from .output import (
-    COMMON,
-    Common,
-    Facts,
-    broken,
-    count,
-    in_a_sentence,
-    page_width,
-    plain,
-    print_json,
-    progress,
-    quality_of,
-)
+from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, progress, quality_of
 from .parameters import SavedModel
 
 if TYPE_CHECKING:
     from .._arrays import Array
-    from ..densities import Categorical, Covariance, Density, Gaussian, Mixture
+    from ..densities import Covariance, Density, Gaussian, Mixture
     from ..estimators.base import GenerativeEstimator
-    from ..forest import ForestDensity
     from ..schema import Level
     from ..stats import ByClass
+
 
 VALUES = ("whole", "step", "decimals", "low", "high", "ordered")  # what is told of the values of a column
 MOST_LEVELS = 6  # categories shown per column
@@ -70,16 +58,14 @@ def show(
     """
     with progress(common, f"Reading {model.name}"):
         summary = summarize(model)
-    if common.json:
-        print_json(summary)
-    else:
-        print(visible("\n".join(render(summary, page_width(), details))))
+    common.answer(summary, "\n".join(render(summary, page_width(), details)))
 
 
 def summarize(path: Path) -> Facts:
     """Return what there is to say of a model file as plain values."""
     from ..files.model_file import read_model
     from ..files.settings import PIECES
+    from ..questions.frames import records
 
     estimator = load_model(path)
     document, schema, statistics, _ = read_model(path, PIECES)
@@ -94,10 +80,7 @@ def summarize(path: Path) -> Facts:
         "released": None if estimator.rows_held_.least is None else estimator.released_.plain(),
         "holds": f"It {estimator.rows_held_}.",
         "weighted": sum(weights) != statistics.rows,
-        "classes": [
-            {"label": label, "weight": weight, "prior": float(prior)}
-            for label, weight, prior in zip(statistics.classes, weights, estimator.priors_, strict=True)
-        ],
+        "classes": records({"label": statistics.classes, "weight": weights, "prior": estimator.priors_.tolist()}),
         "columns": _columns(estimator, document, schema, statistics),
         **_members(estimator),
         "quality": plain(quality_of(estimator)),
@@ -124,14 +107,13 @@ def _members(estimator: GenerativeEstimator) -> Facts:
 
 def _worth(estimator: GenerativeEstimator) -> list[Facts]:
     """Return what each column is worth, the dearest first; none where that takes models of folds, or rows not kept."""
+    from ..questions.frames import records
+
     try:
-        found = estimator.importance().to_dict() if estimator._fitted.tells_columns else {"column": []}
+        found = estimator.importance().to_dict() if estimator._fitted.tells_columns else {}
     except SufficeError:
         return []
-    return [
-        {"column": name, "mean": found["mean"][j], "standard_error": found["standard_error"][j]}
-        for j, name in enumerate(found["column"])
-    ]
+    return records({name: found.get(name, ()) for name in ("column", "mean", "standard_error")})
 
 
 def _meaning(kind: str, settings: Facts) -> str:
@@ -156,6 +138,7 @@ def _meaning(kind: str, settings: Facts) -> str:
 
 def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, statistics: ByClass) -> list[Facts]:
     """Return one entry per column in the model's order."""
+    from ..estimators import GenerativeClassifier, GenerativeForest
     from ..forest import ForestDensity
     from ..table.dates import about
 
@@ -169,48 +152,42 @@ def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, st
         place |= {position: (family, density, j) for j, position in enumerate(block["positions"])}
     entries: dict[int, Facts] = {}
     # Where columns are read together there is one block more, of all of them, which has no weight by column.
-    for block, stats in zip(blocks[: -1 if _reads_together(estimator) else None], statistics.blocks, strict=False):
+    together = isinstance(estimator, GenerativeClassifier | GenerativeForest)
+    for block, stats in zip(blocks[: -1 if together else None], statistics.blocks, strict=False):
         observed = stats.column_weight().sum(axis=0) / statistics.total
         for position, weight in zip(block["positions"], observed.tolist(), strict=True):
             column, (family, density, j) = schema.columns[position], place[position]
             entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - weight)}
             told = known[position].to_dict()
             values = {"values": str(known[position]), **{name: told[name] for name in VALUES}}
-            parameters = _in_order(_parameters(density, j), column)
+            parameters = _parameters(density, j)
+            if column.order and "levels" in parameters:
+                rank = {level: i for i, level in enumerate(column.order)}
+                parameters["levels"].sort(key=lambda own: rank.get(own["level"], len(rank)))
             if column.kind is Kind.DATE and "mean" in parameters:
                 parameters["mean"] = [about(mean, 3_600.0) for mean in parameters["mean"]]
             entries[position] = entry | {"family": family} | values | parameters
     return [entries[position] for position in sorted(entries)]
 
 
-def _in_order(parameters: Facts, column: Column) -> Facts:
-    """Return what classes say of a column, its levels in their order where they have one."""
-    if not column.order or "levels" not in parameters:
-        return parameters
-    place = {level: i for i, level in enumerate(column.order)}
-    levels = sorted(parameters["levels"], key=lambda own: place.get(own["level"], len(place)))
-    return parameters | {"levels": levels}
-
-
-def _reads_together(estimator: GenerativeEstimator) -> bool:
-    from ..estimators import GenerativeClassifier, GenerativeForest
-
-    return isinstance(estimator, GenerativeClassifier | GenerativeForest)
-
-
 def _parameters(density: Density, j: int) -> Facts:
     """Return what a class says of column j, in the terms of its family."""
+    from .._arrays import np
     from ..densities import Bernoulli, Categorical, Gaussian, Mixture
     from ..forest import ForestDensity
 
     if isinstance(density, ForestDensity):
-        return _forest(density, j)
+        levels = density.column_levels(j)
+        if levels is not None:
+            return _levels(density.level_shares(j), levels)
+        mean, deviation = density.moments(j)
+        return {"mean": mean.tolist(), "sd": deviation.tolist()}
     if isinstance(density, Gaussian):
         return _gaussian(density, j)
     if isinstance(density, Mixture):
         return _mixture(density, j)
     if isinstance(density, Categorical):
-        return _categorical(density, j)
+        return _levels(np.exp(density.log_p[j]), density.levels[j])
     if isinstance(density, Bernoulli):
         p, q = density.p[:, j].tolist(), density.q[:, j].tolist()
         both = [{"level": True, "probability": p}, {"level": False, "probability": q}]
@@ -246,29 +223,10 @@ def _deviations(covariance: Covariance) -> Array:
     from .._arrays import np
     from ..densities import Diagonal, Full, LowRank, Spherical
 
-    if isinstance(covariance, Full | Diagonal):
-        return np.sqrt(covariance.variance)
     if isinstance(covariance, LowRank):
         return covariance.scale
-    if isinstance(covariance, Spherical):
-        return np.repeat(np.sqrt(covariance.variance)[:, None], covariance.d, axis=1)
-    raise TypeError(f"{type(covariance).__name__} has no standard deviations")
-
-
-def _categorical(density: Categorical, j: int) -> Facts:
-    """Return p(level | class) of a column, the commonest level first, and of a category never seen."""
-    from .._arrays import np
-
-    return _levels(np.exp(density.log_p[j]), density.levels[j])
-
-
-def _forest(density: ForestDensity, j: int) -> Facts:
-    """Return the mean and the standard deviation of a number, or p(level | class) of a category."""
-    levels = density.column_levels(j)
-    if levels is not None:
-        return _levels(density.level_shares(j), levels)
-    mean, deviation = density.moments(j)
-    return {"mean": mean.tolist(), "sd": deviation.tolist()}
+    assert isinstance(covariance, Full | Diagonal | Spherical)
+    return np.sqrt((covariance.diagonal() if isinstance(covariance, Spherical) else covariance).variance)
 
 
 def _levels(p: Array, levels: Sequence[Level]) -> Facts:

@@ -39,9 +39,9 @@ class Training:
     labels: Column
     weight: Array | None
     unlabelled: int
+    numbers: Codes
     groups: Column | None = None
     dialect: Dialect | None = None
-    numbers: Codes | None = None
     time: Column | None = None
 
     @property
@@ -108,7 +108,7 @@ def read_training(
     _remark_names(columns, common)
     belong = None if groups is None else group_values(rows.column(groups))
     times = None if time is None else time_values(rows.column(time), table.dates)
-    return Training(columns, given, weights, unlabelled, belong, found.dialect, numbers, times)
+    return Training(columns, given, weights, unlabelled, numbers, belong, found.dialect, times)
 
 
 def read_orders(words: Sequence[str]) -> dict[str, list[str]]:
@@ -205,7 +205,6 @@ def check_not_read(target: str, schema: Schema, groups: str | None = None) -> No
 def read_batch(
     path: Path,
     estimator: GenerativeEstimator,
-    schema: Schema,
     target: str,
     weight: str | None,
     common: Common,
@@ -218,8 +217,8 @@ def read_batch(
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
     also = tuple(name for name in (weight, groups, time) if name is not None)
     told = tuple(missing), sheet, True, missing_columns
-    found = read_for(estimator, schema, path, also, target, *told)
-    table = found.columns
+    found = read_for(estimator, path, also, target, *told)
+    table, schema = found.columns, estimator._fitted.schema
     check_named(table.column_names, target, (), weight, path, groups, time)
     check_not_read(target, schema, groups)
     rows, numbers = _labelled_rows(table, target)
@@ -227,11 +226,11 @@ def read_batch(
     weights = None if weight is None else _weights(rows.column(weight), weight)
     others = rows.drop_columns([target, *(name for name in also if name != time or name not in schema.names)])
     belong = None if groups is None else group_values(rows.column(groups))
-    columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
+    columns = model_columns(estimator, others, path)
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
     times = None if time is None else time_values(found.written([time]).column(time).take(numbers - 1))
-    return Training(columns, rows.column(target), weights, unlabelled, belong, found.dialect, numbers, times)
+    return Training(columns, rows.column(target), weights, unlabelled, numbers, belong, found.dialect, times)
 
 
 def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
@@ -279,6 +278,15 @@ def group_values(column: Column) -> Column:
     return values.cast(pa.string()) if pa.types.is_temporal(values.type) else values
 
 
+def group_numbers(training: Training) -> Codes | None:
+    """Return the number (n,) of the group of each row, of a row without one its own; None without groups."""
+    from ..stats.rows import group_keys, group_numbers as numbered
+    from ..table.labels import read_groups
+
+    keys = group_keys(read_groups(training.groups, training.columns.num_rows), training.columns.column_names)
+    return None if keys is None else numbered(keys)
+
+
 def time_values(column: Column, order: str | None = None) -> Column:
     """Return when rows were seen, text as moments where all of it is dates of one notation; `order` as declared."""
     import pyarrow.compute as pc
@@ -322,6 +330,7 @@ def weight_values(column: Column, name: str) -> Array:
 def _check_columns(columns: Table, target: str) -> None:
     """Refuse columns no model can use, all of them at once, with the options that leave them out."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if not columns.num_columns:
         raise ColumnProblem.nothing_left(target)
@@ -337,7 +346,8 @@ def _check_columns(columns: Table, target: str) -> None:
     if odd:
         message = SchemaError.unsupported(odd[0].name, odd[0].type)
         raise ColumnProblem.unusable(message, [field.name for field in odd])
-    infinite = [field.name for field in fields if _has_infinity(columns.column(field.name))]
+    numbers = [field.name for field in fields if pa.types.is_floating(field.type)]
+    infinite = [name for name in numbers if pc.any(pc.is_inf(columns.column(name))).as_py()]
     if infinite:
         raise DataError.infinite(infinite)
 
@@ -348,13 +358,6 @@ def remark_empty(empty: Sequence[str], columns: int, common: Common) -> None:
         raise ColumnProblem.no_values(empty)
     if empty:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
-
-
-def _has_infinity(column: Column) -> bool:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_inf(column)).as_py())
 
 
 def _remark_names(columns: Table, common: Common) -> None:

@@ -7,6 +7,6 @@ They keep rows from being read off a file. They are no differential privacy: see
 
 from .blocks import release_block, release_gaussian
 from .counts import Given, MinCount, release_categories
-from .lonely import Kept
+from .lonely import Kept, Terms
 
-__all__ = ["Given", "Kept", "MinCount", "release_block", "release_categories", "release_gaussian"]
+__all__ = ["Given", "Kept", "MinCount", "Terms", "release_block", "release_categories", "release_gaussian"]

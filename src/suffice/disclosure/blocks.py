@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .._arrays import Array, Codes, np
+from .._arrays import Codes, np
 from ..densities import Density, Gaussian, Mixture
 from ..em.cells import complete
 from ..errors import DataError
@@ -26,30 +26,23 @@ from ..stats import (
     TextStats,
     ValueStats,
 )
-from .counts import Given, MinCount, release_categories, release_sums, release_texts, release_values
+from .counts import Given, release_categories, release_sums, release_texts, release_values
 from .gaussian import Gaussians, Plan, release_diagonal, release_joint
-from .lonely import Fill, Kept, without_lonely
+from .lonely import Fill, Terms, without_lonely
 
 PARTS = "joined components of a mixture that are of too few rows to others of their class"
 FROZEN = "shrank covariances once for all, by the amounts that Ledoit and Wolf's formula gave"
 
 
 def release_block(
-    block: Block,
-    stats: Statistic,
-    weight: Array,
-    kept: Kept | None,
-    least: MinCount,
-    given: Given,
-    told: Settings,
-    density: Callable[[], Density],
+    block: Block, stats: Statistic, terms: Terms, told: Settings, density: Callable[[], Density]
 ) -> Statistic:
     """Return the statistics of a block in which every number is of enough rows; `weight` (k,) are the classes'.
 
     `kept` are rows at hand, for what sums alone do not tell; `told` is what the estimate of the block is told, and
     `density` makes that. What was given up is recorded in `given`. DataError for statistics that cannot be released.
     """
-    family = block.family
+    family, (weight, kept, least, given) = block.family, terms
     if isinstance(stats, CategoricalStats):
         return release_categories(stats, weight, least, given)
     if isinstance(stats, SumStats):
@@ -62,47 +55,34 @@ def release_block(
         return release_values(stats, weight, least, given)
     if isinstance(stats, MixtureStats):
         assert isinstance(family, MixtureFamily)
-        return _release_mixture(family, stats, kept, least, given, density)
+        return _release_mixture(family, stats, terms, density)
     if not isinstance(family, GaussianFamily) or not isinstance(stats, GaussianStats | PatternStats | CompletedStats):
         raise DataError(
             f"Statistics of the kind {type(stats).__name__} cannot be released. Next: use a family that suffice ships."
         )
     if told.kept is None:
-        return release_gaussian(family, stats, weight, kept, least, given)
+        return release_gaussian(family, stats, terms)
     assert isinstance(stats, PatternStats)
-    return _release_shrunk(family, stats, weight, kept, least, given, told)
+    return _release_shrunk(family, stats, terms, told)
 
 
 def release_gaussian(
-    family: GaussianFamily,
-    stats: Gaussians,
-    weight: Array,
-    kept: Kept | None,
-    least: MinCount,
-    given: Given,
-    fill: Fill = complete,
+    family: GaussianFamily, stats: Gaussians, terms: Terms, fill: Fill = complete
 ) -> GaussianStats | PatternStats:
     """Return Gaussian statistics of enough rows, along every direction of columns as far as rows at hand tell."""
-    settled = without_lonely(family, stats, weight, kept, least, given, fill)
+    settled = without_lonely(family, stats, terms, fill)
     if isinstance(settled.stats.scatter, DiagonalScatter):
-        return release_diagonal(settled.stats, settled.facts, given)
-    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
+        return release_diagonal(settled.stats, settled.facts, terms.given)
+    found = release_joint(settled.stats, settled.facts, terms.given, settled.plan, settled.left_out)
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
-def _release_shrunk(
-    family: GaussianFamily,
-    stats: PatternStats,
-    weight: Array,
-    kept: Kept | None,
-    least: MinCount,
-    given: Given,
-    told: Settings,
-) -> PatternStats:
+def _release_shrunk(family: GaussianFamily, stats: PatternStats, terms: Terms, told: Settings) -> PatternStats:
     """Return Gaussian statistics whose own estimate is what Ledoit and Wolf's formula gives of rows not left out."""
+    weight, kept, _, given = terms
     given.up(FROZEN)
     whole = PatternStats(stats.complete.dense(), {})
-    settled = without_lonely(family, whole, weight, kept, least, given)
+    settled = without_lonely(family, whole, terms)
     own: Gaussians = stats
     left = settled.left
     unseen = kept is not None and not kept.whole  # rows at hand may not show all variance
@@ -127,14 +107,10 @@ def _release_shrunk(
 
 
 def _release_mixture(
-    family: MixtureFamily,
-    stats: MixtureStats,
-    kept: Kept | None,
-    least: MinCount,
-    given: Given,
-    density: Callable[[], Density],
+    family: MixtureFamily, stats: MixtureStats, terms: Terms, density: Callable[[], Density]
 ) -> MixtureStats:
     """Return components of enough rows: smaller ones have joined the nearest of their class."""
+    _, kept, least, given = terms
     merged, share = stats, None
     if kept is not None and isinstance(kept.rows, np.ndarray):
         mixture = density()
@@ -148,7 +124,7 @@ def _release_mixture(
         merged, index = _joined(merged, int(small[np.argmin(merged.weight[small])]))
         share = None if share is None else share @ (index[:, None] == np.arange(len(merged.owner)))
     own, parts = Given(), None if kept is None or share is None else kept.shared_out(share)
-    inner = release_gaussian(family.inner, merged.inner, merged.weight, parts, least, own)
+    inner = release_gaussian(family.inner, merged.inner, Terms(merged.weight, parts, least, own))
     for what, columns in own.columns.items():  # of components, which are numbered by themselves
         given.up(what, columns, merged.owner[sorted(own.classes[what])])
     return replace(merged, inner=inner)

@@ -169,14 +169,13 @@ def _others(share: Array) -> Array:
     return np.asarray(1.0 - share - 2.0 * q * np.exp(-0.5 * q**2) / np.sqrt(2.0 * np.pi))
 
 
-def lonely_cells(
-    rows: Array, codes: Codes, copies: Array, weight: Array, weak: NDArray[np.bool_], least: int
-) -> NDArray[np.bool_]:
+def lonely_cells(crowd: Crowd, least: int) -> NDArray[np.bool_]:
     """Return which cells (m, d) hold the variance of their column in their class alone, or too few of them together."""
-    found = np.zeros(rows.shape, dtype=bool)
-    for c in np.unique(codes):
-        own = np.flatnonzero(codes == c)
-        found[own] = _lonely_cells(rows[own], copies[own][:, None], weight[own][:, None], least) & ~weak[c]
+    found = np.zeros(crowd.cells.shape, dtype=bool)
+    for c in np.unique(crowd.codes):
+        index = np.flatnonzero(crowd.codes == c)
+        own = crowd.some(index)
+        found[index] = _lonely_cells(own.cells, own.copies[:, None], own.weight[:, None], least) & ~crowd.weak[c]
     return found
 
 

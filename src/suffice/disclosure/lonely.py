@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..densities import Full, Gaussian
@@ -113,6 +113,18 @@ class Kept:
         return np.stack([np.asarray(self.copies[own] @ there[own]) for own in (self.codes == c for c in range(k))])
 
 
+class Terms(NamedTuple):
+    """What a block is released by: class weights (k,), its rows if any are at hand, and how many rows a sum must be of.
+
+    `given` records what is given up for that.
+    """
+
+    weight: Array
+    kept: Kept | None
+    least: MinCount
+    given: Given
+
+
 @dataclass(frozen=True)
 class Settled:
     """Statistics with every cell filled, what is known of them, and which classes keep a scatter.
@@ -128,20 +140,13 @@ class Settled:
     left_out: Array | None = None
 
 
-def without_lonely(
-    family: GaussianFamily,
-    stats: Gaussians,
-    weight: Array,
-    kept: Kept | None,
-    least: MinCount,
-    given: Given,
-    fill: Fill = complete,
-) -> Settled:
+def without_lonely(family: GaussianFamily, stats: Gaussians, terms: Terms, fill: Fill = complete) -> Settled:
     """Return statistics without the rows that hold the variance of a direction of columns alone.
 
     Such rows count in this block as rows without any cell, so that class weights do not tell of them. Where no rows
     are kept nobody knows who holds what, and variances alone are left.
     """
+    weight, kept, least, given = terms
     d, diagonal = stats.complete.mean.shape[1], stats.complete.form is DiagonalScatter
     if kept is None or not isinstance(kept.rows, np.ndarray):
         if not diagonal and d > 1:
@@ -228,7 +233,7 @@ class _Search:
 
     def _without_cells(self, facts: Facts, left: Kept) -> Kept | None:
         rows, weak = np.asarray(left.rows), self._weak(facts)
-        cells = lonely_cells(rows, left.codes, left.copies, left.weight, weak, self.least.rows)
+        cells = lonely_cells(Crowd(rows, left.codes, left.copies, left.weight, weak), self.least.rows)
         return left.hiding(cells) if cells.any() else None
 
     def _weak(self, facts: Facts) -> Flags:

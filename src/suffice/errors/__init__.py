@@ -30,6 +30,7 @@ from .wording import (
     a_model as a_model,
     align as align,
     brief as brief,
+    count as count,
     either as either,
     one_line as one_line,
     pip_install as pip_install,

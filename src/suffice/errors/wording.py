@@ -142,6 +142,12 @@ def quoted(names: Sequence[object], limit: int = 8) -> str:
     return some if len(names) <= limit else f"{some} and {len(names) - limit:,} more"
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 row, 1,000 rows, 2 classes."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def one_line(text: object) -> str:
     """Return a message on a single line."""
     return " ".join(str(text).split())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
+
 # The eight of Okabe & Ito (2008), Color Universal Design; then colours as far as possible from all before them, in
 # OKLab, as seen with and without red-green blindness.
 COLORS: tuple[str, ...] = (
@@ -90,9 +91,8 @@ def hatch(c: int) -> str:
     return HATCHES[(c // 8) % len(HATCHES)]
 
 
-def rgb(c: int) -> Array:
-    """Return the colour of class number `c` as red, green and blue from 0 to 1."""
-    code = color(c)
+def rgb(code: str) -> Array:
+    """Return a colour as red, green and blue from 0 to 1."""
     return np.array([int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)])
 
 
@@ -236,7 +236,7 @@ def class_legend(
             handles.append(Line2D([], [], color=color(c), linestyle=line(c), linewidth=2))
         else:
             handles.append(Patch(facecolor=color(c), edgecolor=INK, linewidth=0.5, hatch=hatch(c)))
-    texts = [brief(classes[c]) for c in numbers]
+    texts, columns = [brief(classes[c]) for c in numbers], 1 + (len(handles) - 1) // 22
     beside: dict[str, object] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     if isinstance(owner, FigureBase):
         beside = {"loc": "outside right upper"}
@@ -246,21 +246,16 @@ def class_legend(
         **beside,
         frameon=False,
         fontsize="medium" if len(handles) <= 12 else "small",
-        ncols=1 + (len(handles) - 1) // 22,
+        ncols=columns,
     )
     for entry, text in zip(legend.get_texts(), texts, strict=True):
         entry.set_parse_math(False)
         entry.set_text(text)
-    columns, size = 1 + (len(handles) - 1) // 22, legend.get_texts()[0].get_fontsize()
-    _make_room(owner, columns * (0.6 + letter(size) * max(map(len, texts))))
-    return legend
-
-
-def _make_room(owner: Axes | Figure, inches: float) -> None:
-    """Make a figure of our own wider by what a legend needs beyond what it has."""
-    figure = owner if owner in OWN else owner.figure
-    if figure in OWN and inches > LEGEND:
+    size, figure = legend.get_texts()[0].get_fontsize(), owner if owner in OWN else owner.figure
+    inches = columns * (0.6 + letter(size) * max(map(len, texts)))
+    if figure in OWN and inches > LEGEND:  # a figure of our own is made wider by what a legend needs beyond what it has
         figure.set_figwidth(figure.get_figwidth() + inches - LEGEND)
+    return legend
 
 
 def letter(points: float) -> float:
@@ -273,7 +268,9 @@ def line(c: int) -> str | tuple[int, tuple[float, ...]]:
     return ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))[(c // 8) % 4]
 
 
-def scatter(ax: Axes, points: Sequence[Array], codes: Codes, k: int, size: float = 22.0) -> list[Artist]:
+def scatter(
+    ax: Axes, points: Sequence[Array], codes: Codes, k: int, size: float = 22.0, alpha: float = 0.9
+) -> list[Artist]:
     """Draw points (x and y, n each) in the colour and marker of their class, crosses where it is not known.
 
     Return the artists. At most MOST_POINTS of them, always the same ones.
@@ -290,7 +287,7 @@ def scatter(ax: Axes, points: Sequence[Array], codes: Codes, k: int, size: float
             look: dict[str, object] = {"color": color(c), "marker": marker(c), "edgecolors": INK, "linewidths": 0.4}
             if c < 0:
                 look = {"color": INK, "marker": "x", "linewidths": 0.7}
-            found.append(ax.scatter(x[own], y[own], s=size, alpha=0.9, zorder=3, **look))
+            found.append(ax.scatter(x[own], y[own], s=size, alpha=alpha, zorder=3, **look))
     return found
 
 

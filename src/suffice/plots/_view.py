@@ -97,12 +97,7 @@ class Rows:
         return np.asarray(column, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The cells of one column that are known: their rows, and their values (m,) as a user has them."""
-
-    rows: slice
-    values: NDArray[np.generic]
+Known = tuple[slice, NDArray[np.generic]]  # cells of a column: their rows, and their values (m,) as a user has them
 
 
 @dataclass(slots=True)
@@ -117,23 +112,22 @@ class KnownCells:
         """Return these columns as float64 (n, d), NaN where missing."""
         block = np.full((self.rows, len(positions)), np.nan)
         for j, position in enumerate(positions):
-            own = self.known.get(position)
-            if own is not None:
-                block[own.rows, j] = own.values.astype(np.float64)
+            if position in self.known:
+                rows, values = self.known[position]
+                block[rows, j] = values.astype(np.float64)
         return block
 
     def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
         """Return the sorted levels of a column and a code per row (n,), −1 where missing."""
         codes = np.full(self.rows, -1, dtype=np.int32)
-        own, column = self.known.get(position), self.schema.columns[position]
-        if own is None:
+        if position not in self.known:
             return (), codes
+        (rows, values), column = self.known[position], self.schema.columns[position]
         if column.kind is Kind.BOOLEAN:
-            levels, found = both_truths(*factorize(own.values.astype(bool), column.name))
+            levels, codes[rows] = both_truths(*factorize(values.astype(bool), column.name))
         else:
-            values = own.values if column.kind.is_label else own.values.astype(np.float64)
-            levels, found = factorize(values, column.name)
-        codes[own.rows] = found
+            values = values if column.kind.is_label else values.astype(np.float64)
+            levels, codes[rows] = factorize(values, column.name)
         return levels, codes
 
     def fill(self, holes: Holes) -> object:
@@ -188,19 +182,17 @@ class View:
             raise DataError(
                 "This model keeps no rows (keep_rows=0). Next: give rows and labels, or fit with keep_rows=2000."
             )
-        columns = [
-            self._texts(sample, position) if position in self.texts else self._column(rows, position)
-            for position in range(len(self.schema))
-        ]
+        columns = []
+        for position, column in enumerate(self.schema.columns):
+            if position in self.texts:
+                number, j = self.place[position]
+                part = sample.rows[number]
+                values = np.array([*part.levels[j], None], dtype=object)[part.codes[j]]
+                columns.append(NewColumn(column.name, column.kind, values))
+            else:
+                columns.append(self._column(rows, position))
         table = make_table(self.schema.container, self.schema.named, columns)
         return table, self.estimator.classes_[rows.codes], sample
-
-    def _texts(self, sample: Reservoir, position: int) -> NewColumn:
-        """Return a column of texts of the rows kept, None if missing."""
-        number, j = self.place[position]
-        column, part = self.schema.columns[position], sample.rows[number]
-        values = np.array([*part.levels[j], None], dtype=object)[part.codes[j]]
-        return NewColumn(column.name, column.kind, values)
 
     def _column(self, rows: Rows, position: int) -> NewColumn:
         """Return a column of encoded rows as a user has it: categories, truth values are objects, None if missing."""
@@ -248,6 +240,14 @@ class View:
         """Return where the named columns stand."""
         names = [columns] if isinstance(columns, str | int) else list(columns)
         return list(self.schema.positions(names))
+
+    def look(
+        self, X: object, y: object, columns: Sequence[Name] | Name | None, count: int, cells: int = 100, **how: bool
+    ) -> tuple[Rows | None, list[int], list[Axis]]:
+        """Return rows, and the named columns, or those that tell most, with their axes; see `informative`."""
+        rows = self.rows(X, y)
+        positions = self.informative(count, rows, **how) if columns is None else self.positions(columns)
+        return rows, positions, [self.axis(p, rows, cells) for p in positions]
 
     def density(self, position: int) -> Any:
         """Return the density of the block that a column is in."""
@@ -373,7 +373,7 @@ class View:
                 values = self._column(rows, position).values[index]
                 seen = np.array([cell is not None and cell == cell for cell in values], dtype=np.bool_)
                 ends.append(ends[-1] + int(seen.sum()))
-                cells[position] = Known(slice(*ends[-2:]), values[seen])
+                cells[position] = (slice(*ends[-2:]), values[seen])
                 codes.append(rows.codes[index][seen])
             own = np.arange(ends[-1]), np.concatenate(codes)
             gain = self._class_odds(self._encoded(self.fitted, cells, ends[-1]))[own] - self.model.log_prior[own[1]]
@@ -392,21 +392,6 @@ class View:
         """Return rows in which these cells are known, as a value reads them."""
         return value.recoded(value.encode(KnownCells(self.schema, n, cells), range(len(self.schema))))
 
-    def table(self, cells: Mapping[int, NDArray[np.generic]]) -> Any:
-        """Return a table of the model's kind with these columns, {position: values (n,)}, and all others missing."""
-        n = len(next(iter(cells.values())))
-        columns = []
-        for position, column in enumerate(self.schema.columns):
-            values = cells.get(position)
-            if values is None:
-                values = np.full(n, None, dtype=object) if column.kind.is_label else np.full(n, np.nan)
-            elif column.kind is Kind.BOOLEAN:
-                values = values.astype(bool)
-            elif not column.kind.is_label:
-                values = values.astype(np.float64)
-            columns.append(NewColumn(column.name, column.kind, values, form=column.form))
-        return make_table(self.schema.container, self.schema.named, columns)
-
     def _on_grid(self, value: Fitted, axes: Sequence[Axis], answer: Callable[[BlockRows], Array]) -> Array:
         """Return an answer for all combinations of one or two axes (…, k), the last axis fastest, some at a time."""
         sizes = [len(axis.at) for axis in axes]
@@ -414,9 +399,8 @@ class View:
         for part in row_chunks(int(np.prod(sizes)), rows_within(16 * len(self.schema), ASKED_TOGETHER)):
             places = np.unravel_index(np.arange(part.start, part.stop), sizes)
             n = part.stop - part.start
-            cells = {
-                axis.position: Known(slice(0, n), axis.values[place]) for axis, place in zip(axes, places, strict=True)
-            }
+            pairs = zip(axes, places, strict=True)
+            cells = {axis.position: (slice(0, n), axis.values[place]) for axis, place in pairs}
             found.append(np.asarray(answer(self._encoded(value, cells, n))))
         return np.concatenate(found).reshape(*sizes, -1)
 

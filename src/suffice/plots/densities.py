@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+
 MOST_LEVELS = 10
 NARROW = 1e-300  # of a bar: densities over it would leave the range of floats
 FEW_CLASSES = 4  # up to which the rows themselves are shown behind the curves
@@ -76,9 +77,7 @@ class ClassDensitiesDisplay:
         ['column 0', 'column 1']
         """
         view = View(estimator)
-        rows = view.rows(X, y)
-        positions = view.informative(MOST_PANELS, rows) if columns is None else view.positions(columns)
-        axes = [view.axis(p, rows, grid) for p in positions]
+        rows, positions, axes = view.look(X, y, columns, MOST_PANELS, grid)
         densities = [np.exp(view.log_density([axis])) for axis in axes]
         cells, codes = view.drawn(rows, positions)
         return cls(tuple(axes), densities, view.classes, cells, codes).plot(ax=ax, **options)
@@ -123,7 +122,8 @@ class ClassDensitiesDisplay:
             lines += panel.plot(axis.at, density[:, c], **look)
         self.lines_.append(lines)
         self.bars_.append([])
-        top = _height(density)
+        tops = np.sort(density.max(axis=0))  # a class that hardly varies may be cut off where others would vanish
+        top = float(min(tops[-1], 4.0 * np.median(tops)) if np.median(tops) > 0 else tops[-1])
         panel.set_ylim(0.0, max(1.08 * top, min(tallest * 1.03, 1.6 * top)) if top > 0 else 1.0)
         panel.set_yticks([])
         panel.set_ylabel("p(cell | class)" if axis.whole else "density")
@@ -149,9 +149,3 @@ class ClassDensitiesDisplay:
         style.write_label(panel, "x", axis.label)
         panel.set_ylabel("p(cell | class)")
         return bars
-
-
-def _height(density: Array) -> float:
-    """Return how high a panel must be: a class that hardly varies may be cut off where others would vanish below it."""
-    tops = np.sort(density.max(axis=0))
-    return float(min(tops[-1], 4.0 * np.median(tops))) if np.median(tops) > 0 else float(tops[-1])

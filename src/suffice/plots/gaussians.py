@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .._arrays import Array, Codes, log_softmax, np
 from ..densities import Gaussian, Mixture, MultivariateT
 from ..errors import DataError, SettingError
-from ..schema import Level, Name
+from ..schema import Kind, Level, Name
+from ..table import NewColumn, make_table
 from . import _style as style
 from ._view import Axis, View
 from .regions import check_axes, draw_boundaries, paint, shade
@@ -17,6 +18,7 @@ from .regions import check_axes, draw_boundaries, paint, shade
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+
 
 MOST_TEXTS = 12  # components whose shares are written
 
@@ -86,12 +88,7 @@ class ClassEllipsesDisplay:
         if not levels or not all(0.0 < level < 1.0 for level in levels):
             raise SettingError(f"levels={levels!r} must lie between 0 and 1. Next: levels=(0.68, 0.95).")
         view = View(estimator)
-        rows = view.rows(X, y)
-        if columns is None:
-            positions = view.informative(2, rows, numbers=True, apart=True)
-        else:
-            positions = view.positions(columns)
-        axes = [view.axis(p, rows, grid) for p in positions]
+        rows, positions, axes = view.look(X, y, columns, 2, grid, numbers=True, apart=True)
         if not axes or any(axis.levels is not None for axis in axes):
             bad = [axis.label for axis in axes if axis.levels is not None]
             raise SettingError(f"An ellipse needs numbers, not categories: {bad}. Next: see ClassDensitiesDisplay.")
@@ -127,17 +124,13 @@ class ClassEllipsesDisplay:
         k = len(self.classes)
         if points and self.cells:
             drawn = style.spread_out(self.axes, self.cells)
-            self.points_ = style.scatter(self.ax_, drawn, self.codes, k, 16.0)
-            for artist in self.points_:
-                artist.set_alpha(0.55)
+            self.points_ = style.scatter(self.ax_, drawn, self.codes, k, 16.0, alpha=0.55)
         for c in range(k):
             if fill or self.shapes is None:
                 self._contour(c, x, y, fill)
             if self.shapes is not None:
                 centers, matrices, df = self.shapes
-                look = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
-                own = ellipses(centers[c], matrices[c], float(df[c]), self.levels, **look)
-                self.ellipses_.append([self.ax_.add_patch(patch) for patch in own])
+                self.ellipses_.append(ellipses(self.ax_, c, centers[c], matrices[c], float(df[c]), self.levels))
                 self.ax_.plot(*centers[c], "+", color=style.ink(), markersize=9, markeredgewidth=1.6, zorder=5)
 
     def _contour(self, c: int, x: Axis, y: Axis, fill: bool) -> None:
@@ -146,7 +139,7 @@ class ClassEllipsesDisplay:
             held = holding(self.density[..., c], (*self.levels, 0.4, 0.15))
             bounds = np.unique([*held, self.density[..., c].max() * 1.01])
             if len(bounds) > 1:
-                colors = [(*style.rgb(c), a) for a in np.linspace(0.1, 0.55, len(bounds) - 1)]
+                colors = [(*style.rgb(style.color(c)), a) for a in np.linspace(0.1, 0.55, len(bounds) - 1)]
                 self.ax_.contourf(x.at, y.at, self.density[..., c], levels=bounds, colors=colors, zorder=1)
         if self.shapes is None and len(np.unique(heights)) == len(heights):
             look = {"colors": style.color(c), "linestyles": [style.line(c)] if c >= 8 else "-", "zorder": 4}
@@ -213,8 +206,8 @@ def radius(level: float, df: float) -> float:
     return float(np.sqrt(df * np.expm1(-2.0 / df * np.log1p(-level))))
 
 
-def ellipses(center: Array, matrix: Array, df: float, levels: Sequence[float], **look: object) -> list[Artist]:
-    """Return the ellipses that hold these shares: half axes r √λ along the eigenvectors of the matrix."""
+def ellipses(ax: Axes, c: int, center: Array, matrix: Array, df: float, levels: Sequence[float]) -> list[Artist]:
+    """Draw the ellipses that hold these shares of class c: half axes r √λ along the eigenvectors of the matrix."""
     from matplotlib.patches import Ellipse
 
     spread, axes = np.linalg.eigh(matrix)
@@ -222,8 +215,9 @@ def ellipses(center: Array, matrix: Array, df: float, levels: Sequence[float], *
     found = []
     for i, level in enumerate(levels):
         long, short = 2.0 * radius(level, df) * np.sqrt(np.maximum(spread[::-1], 0.0))
-        drawn = look | {"angle": angle, "facecolor": "none", "linewidth": 2.0 if i == 0 else 1.2}
-        found.append(Ellipse((float(center[0]), float(center[1])), long, short, **drawn))
+        look: dict[str, Any] = {"edgecolor": style.color(c), "linestyle": style.line(c), "facecolor": "none"}
+        look |= {"angle": angle, "linewidth": 2.0 if i == 0 else 1.2, "zorder": 4}
+        found.append(ax.add_patch(Ellipse((float(center[0]), float(center[1])), long, short, **look)))
     return found
 
 
@@ -318,9 +312,8 @@ class MixtureComponentsDisplay:
             raise SettingError(
                 f"{type(estimator).__name__} has one density per class, no components. Next: see ClassEllipsesDisplay."
             )
-        rows = view.rows(X, y)
-        positions = view.informative(2, rows) if columns is None else view.positions(columns)
-        axes = check_axes([view.axis(p, rows, 300) for p in positions])
+        rows, positions, axes = view.look(X, y, columns, 2, 300)
+        axes = check_axes(axes)
         part = mixture.components.marginal([view.place[p][1] for p in positions])
         m = len(mixture.owner)
         covariances = np.zeros((m, len(positions), len(positions)))
@@ -350,13 +343,9 @@ class MixtureComponentsDisplay:
         style.name_axis(self.ax_, "y", self.axes[1])
         if points and self.cells:
             drawn = style.spread_out(self.axes, self.cells)
-            self.points_ = style.scatter(self.ax_, drawn, self.codes, len(self.classes), 14.0)
-            for artist in self.points_:
-                artist.set_alpha(0.4)
+            self.points_ = style.scatter(self.ax_, drawn, self.codes, len(self.classes), 14.0, alpha=0.4)
         for m, c in enumerate(self.owner.tolist()):
-            look: dict[str, object] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
-            (patch,) = ellipses(self.centers[m], self.covariances[m], np.inf, (0.68,), **look)
-            self.ellipses_.append(self.ax_.add_patch(patch))
+            self.ellipses_ += ellipses(self.ax_, c, self.centers[m], self.covariances[m], np.inf, (0.68,))
             if len(self.owner) > MOST_TEXTS:
                 continue
             box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": style.color(c), "alpha": 0.9}
@@ -449,7 +438,11 @@ class DiscriminantPlaneDisplay:
                 "Discriminant coordinates exist where all classes share one covariance. "
                 "Next: fit GaussianDiscriminant(shared=True)."
             ) from None
-        centers = view.table({p: class_means[:, p] for p in range(len(view.schema))})
+        columns = [
+            NewColumn(own.name, Kind.NUMERIC if own.kind is Kind.BOOLEAN else own.kind, center, form=own.form)
+            for own, center in zip(view.schema.columns, class_means.T, strict=True)
+        ]
+        centers = make_table(view.schema.container, view.schema.named, columns)
         means = np.asarray(transform(centers), dtype=np.float64)
         if not means.shape[1]:
             raise DataError(
@@ -472,8 +465,7 @@ class DiscriminantPlaneDisplay:
         self.points_: list[Artist] = []
         self.circles_: list[Artist] = []
         self.boundaries_: list[Artist] = []
-        for which, share in zip("xy", self.shares[: self.means.shape[1]], strict=False):
-            number = "12"["xy".index(which)]
+        for which, number, share in zip("xy", "12", self.shares[: self.means.shape[1]], strict=False):
             style.write_label(self.ax_, which, f"discriminant {number} ({100 * share:.0f} % between classes)")
         if self.means.shape[1] > 1 and len(self.classes) <= 8:
             style.say(self.ax_, "circles hold 68 % and 95 % of a class")
@@ -510,9 +502,8 @@ class DiscriminantPlaneDisplay:
         if points and len(self.coordinates):
             self.points_ = style.scatter(self.ax_, list(self.coordinates.T), self.codes, k, 16.0)
         for c in range(k):
-            edge: dict[str, object] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
-            for patch in ellipses(self.means[c], np.eye(2), np.inf, (0.68, 0.95), **edge) if k <= 8 else ():
-                self.circles_.append(self.ax_.add_patch(patch))
+            if k <= 8:
+                self.circles_ += ellipses(self.ax_, c, self.means[c], np.eye(2), np.inf, (0.68, 0.95))
             self.ax_.plot(*self.means[c], "+", color=style.INK, markersize=10, markeredgewidth=1.8, zorder=5)
         self.ax_.set_xlim(x.low, x.high)
         self.ax_.set_ylim(y.low, y.high)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+
 MOST_ROWS = 200  # explained for a picture of many rows
 LEAST_ROWS = 40
 MOST_NUMBERS = 12_000  # rows × columns × classes: the automatic classifier takes a second or so for as many
@@ -279,19 +280,14 @@ class EffectDisplay:
         limits = self.limits()
         for i, panel in enumerate(self.axes_):
             self._plot_column(panel, i, limits)
-        if len(self.chosen) == 1:
-            words = f"log-odds of {self.sides[0]}, in nats"
-            if ax is None:
-                self.figure_.supylabel(words, fontsize="medium", parse_math=False)
-            else:
-                style.write_label(ax, "y", words)
-        elif legend:
+        words = f"of {self.sides[0]}" if len(self.chosen) == 1 else f"against {self.chosen[0].other(self.classes)}"
+        if len(self.chosen) > 1 and legend:
             owner = self.figure_ if ax is None else ax
             style.class_legend(owner, self.classes, "line", [side.label for side in self.chosen])
-            words = f"log-odds against {self.chosen[0].other(self.classes)}, in nats"
-            self.figure_.supylabel(words, fontsize="medium", parse_math=False) if ax is None else style.write_label(
-                ax, "y", words
-            )
+        if ax is not None:
+            style.write_label(ax, "y", f"log-odds {words}, in nats")
+        else:
+            self.figure_.supylabel(f"log-odds {words}, in nats", fontsize="medium", parse_math=False)
         return self
 
     def limits(self) -> tuple[float, float]:
@@ -516,7 +512,13 @@ class WaterfallDisplay:
         ax.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=1)
         ax.set_xlim(*edges)
         ax.set_ylim(0.5 - count, 0.6)
-        ax.set_yticks(-np.arange(count), [*self._names()], parse_math=False)
+        names = [
+            style.brief(step.cell, 40)
+            if step.column is None
+            else f"{style.brief(step.column)} = {style.brief(step.cell, 16)}"
+            for step in self.steps
+        ]
+        ax.set_yticks(-np.arange(count), ["before looking", *names, "all together"], parse_math=False)
         ax.tick_params(axis="y", length=0)
         sides = f"{style.brief(self.label, 18)} against {style.brief(self.against, 18)}"
         style.write_label(ax, "x", f"log-odds of {sides}, in nats")
@@ -526,15 +528,6 @@ class WaterfallDisplay:
         style.tidy(ax)
         return self
 
-    def _names(self) -> list[str]:
-        steps = [
-            style.brief(step.cell, 40)
-            if step.column is None
-            else f"{style.brief(step.column)} = {style.brief(step.cell, 16)}"
-            for step in self.steps
-        ]
-        return ["before looking", *steps, "all together"]
-
     def _bar(self, i: int, begin: float, end: float, nats: float, color: str, edges: tuple[float, float]) -> None:
         """Draw a bar of the i-th line from one sum to another, with its number at its end."""
         low, high = (float(np.clip(x, *edges)) for x in sorted((begin, end)))
@@ -542,14 +535,10 @@ class WaterfallDisplay:
             -i, high - low, 0.72, left=low, color=color, edgecolor=style.ink(), linewidth=0.4, zorder=2
         )
         self.bars_ += list(bars)
+        text, place, side = style.signed(nats), end, end >= begin
         if np.isinf(nats):
-            text, place, side = (
-                f"rules {style.brief(self.against if nats > 0 else self.label, 16)} out",
-                begin,
-                nats < 0,
-            )
-        else:
-            text, place, side = style.signed(nats), end, end >= begin
+            text, place = f"rules {style.brief(self.against if nats > 0 else self.label, 16)} out", begin
+            side = nats < 0
         look = {"va": "center", "ha": "left" if side else "right", "fontsize": "small", "zorder": 4}
         gap = 0.008 * (edges[1] - edges[0]) * (1 if side else -1)
         place = float(np.clip(place, *edges))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+
 RARE = 0.1  # share of a class below which it is seldom the most probable one
 FULL = 10.0  # times as likely as its share, from which on a class has its full colour
 LIFTS = (1.5, 3.0, 10.0)  # in the legend
@@ -101,9 +102,8 @@ class DecisionRegionsDisplay:
         ((100, 100, 3), 'petal length (cm)')
         """
         view = View(estimator)
-        rows = view.rows(X, y)
-        positions = view.informative(2, rows, apart=True) if columns is None else view.positions(columns)
-        axes = [view.readable(axis) for axis in check_axes([view.axis(p, rows, grid) for p in positions])]
+        rows, _, axes = view.look(X, y, columns, 2, grid, apart=True)
+        axes = [view.readable(axis) for axis in check_axes(axes)]
         posterior = view.posterior(axes[::-1], priors)
         share = _share_of(view, priors, by) if len(axes) == 2 else None
         cells, codes = view.drawn(rows, [axis.position for axis in axes])
@@ -156,7 +156,10 @@ class DecisionRegionsDisplay:
     def _plot_plane(self, points: bool) -> None:
         x, y = self.axes
         style.name_axis(self.ax_, "y", y)
-        colors = shade(self.posterior) if self.share is None else _shade_lift(self.posterior / self.share)
+        colors = shade(self.posterior)
+        if self.share is not None:  # the class of the largest lift, nothing of its colour at 1, most from FULL on
+            lift = self.posterior / self.share
+            colors = _painted(lift, _lift_strength(lift.max(axis=-1)))
         self.surface_ = paint(self.ax_, x, y, colors)
         if self.share is None and x.levels is None and y.levels is None and not x.whole and not y.whole:
             self.boundaries_ = draw_boundaries(self.ax_, x.at, y.at, self.posterior)
@@ -228,18 +231,13 @@ def shade(posterior: Array) -> Array:
     return _painted(posterior, 0.12 + 0.43 * np.clip(sure, 0.0, 1.0))
 
 
-def _shade_lift(lift: Array) -> Array:
-    """Return the colour (…, 4) of the class of the largest lift, nothing of it at 1, most from FULL on."""
-    return _painted(lift, _lift_strength(lift.max(axis=-1)))
-
-
 def _lift_strength(lift: Array | float) -> Array:
     """Return how strong the colour of a class is that is so many times as likely as its share."""
     return np.asarray(0.65 * np.clip(np.log(np.maximum(lift, 1.0)) / np.log(FULL), 0.0, 1.0))
 
 
 def _painted(score: Array, strength: Array) -> Array:
-    colors = np.array([style.rgb(c) for c in range(score.shape[-1])])
+    colors = np.array([style.rgb(style.color(c)) for c in range(score.shape[-1])])
     return np.concatenate([colors[score.argmax(axis=-1)], strength[..., None]], axis=-1)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..engines import Source, Watcher
     from ..engines.arrow import Table
 
+
 ENOUGH, MOST_BINS = 20, 10  # rows of a bin of calibration, and how many bins
 TOP = 0.1  # the share of rows, highest probabilities first, for which the lift is told
 SURE = 3.0  # standard deviations beyond which rows are recognised too often for chance
@@ -32,13 +33,7 @@ FEW = 3  # rows recognised, up to which nothing is said
 
 
 def assess(
-    fitted: Fitted,
-    X: object,
-    y: object,
-    sample_weight: object = None,
-    groups: object = None,
-    priors: object = None,
-    costs: object = None,
+    fitted: Fitted, X: object, y: object, sample_weight: object, groups: object, priors: object, costs: object
 ) -> Assessment:
     """Return how good the model is at the rows of a table; DataError where no row is of a class it knows."""
     tally = _judge(fitted, X, y, sample_weight, groups, priors, _matrix(fitted, costs))
@@ -94,13 +89,7 @@ class JudgedParts:
 
 
 def _judge(
-    fitted: Fitted,
-    X: object,
-    y: object,
-    sample_weight: object,
-    groups: object,
-    priors: object,
-    costs: Array | None,
+    fitted: Fitted, X: object, y: object, sample_weight: object, groups: object, priors: object, costs: Array | None
 ) -> Tally:
     rows, n = fitted.encoded(X)
     weight = np.ones(n) if sample_weight is None else _weights(sample_weight, n)

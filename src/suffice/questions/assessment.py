@@ -7,9 +7,9 @@ from textwrap import wrap
 from typing import Any, Literal
 
 from .._arrays import Array, Codes, np
-from ..errors import SettingError, align, one_line, quoted
-from ..schema import Kind, Level
-from ..table import NewColumn, make_table
+from ..errors import SettingError, align, count, one_line, quoted
+from ..schema import Level
+from .frames import apart, frame_of, plain, records
 from .quality import in_nats, in_percent
 from .tally import Ranking
 
@@ -143,47 +143,45 @@ class Assessment:
     def to_dict(self, positive: object = None) -> dict[str, Any]:
         """Return the answer as plain values, for JSON: numbers that are none are None."""
         label = self.positive(positive)
-        by_class = self._by_class()
         unknown = [{"label": own, "rows": rows} for own, rows in self.unknown.items()]
         threshold = None if label is None or not self.support[self._place(label)] else self.thresholds(label)
-        return {
-            "rows": self.rows,
-            "weight": self.weight,
-            **({} if self.groups is None else {"groups": self.groups}),
-            "rows_without_label": self.unlabelled,
-            "rows_of_unknown_classes": sum(self.unknown.values()),
-            "unknown_classes": unknown,
-            "accuracy": _number(self.accuracy),
-            "accuracy_interval": [_number(end) for end in self.accuracy_interval],
-            "expected_accuracy": None if self.expected_accuracy is None else _number(self.expected_accuracy),
-            "always_commonest": self.commonest,
-            "always_commonest_accuracy": _number(self.commonest_accuracy),
-            "balanced_accuracy": _number(self.balanced_accuracy),
-            "log_loss": _number(self.log_loss),
-            "log_loss_error": _number(self.log_loss_error),
-            "class_shares_log_loss": _number(self.shares_log_loss),
-            "rows_called_impossible": self.impossible,
-            "brier_score": _number(self.brier_score),
-            "calibration_error": _number(self.calibration_error),
-            "roc_auc": _number(self.mean_roc_auc),
-            "roc_auc_error": _number(self.roc_auc_error),
-            "pr_auc": _number(self.mean_pr_auc),
-            "f1": _number(self.mean_f1),
-            "costs": None if self.costs is None else self.costs.tolist(),
-            "realised_cost": self.realised_cost,
-            "expected_cost": self.expected_cost,
-            "always_cheapest": self.constant,
-            "always_cheapest_cost": self.constant_cost,
-            "share_learned": self.learned,
-            "classes": [
-                {"label": own, **{name: _number(values[c]) for name, values in by_class.items()}}
-                for c, own in enumerate(self.classes)
-            ],
-            "confusion": self.confusion.tolist(),
-            "calibration": _records(self.calibration),
-            "positive": label,
-            "thresholds": None if threshold is None else _records(threshold),
-        }
+        return plain(
+            {
+                "rows": self.rows,
+                "weight": self.weight,
+                **({} if self.groups is None else {"groups": self.groups}),
+                "rows_without_label": self.unlabelled,
+                "rows_of_unknown_classes": sum(self.unknown.values()),
+                "unknown_classes": unknown,
+                "accuracy": self.accuracy,
+                "accuracy_interval": self.accuracy_interval,
+                "expected_accuracy": self.expected_accuracy,
+                "always_commonest": self.commonest,
+                "always_commonest_accuracy": self.commonest_accuracy,
+                "balanced_accuracy": self.balanced_accuracy,
+                "log_loss": self.log_loss,
+                "log_loss_error": self.log_loss_error,
+                "class_shares_log_loss": self.shares_log_loss,
+                "rows_called_impossible": self.impossible,
+                "brier_score": self.brier_score,
+                "calibration_error": self.calibration_error,
+                "roc_auc": self.mean_roc_auc,
+                "roc_auc_error": self.roc_auc_error,
+                "pr_auc": self.mean_pr_auc,
+                "f1": self.mean_f1,
+                "costs": self.costs,
+                "realised_cost": self.realised_cost,
+                "expected_cost": self.expected_cost,
+                "always_cheapest": self.constant,
+                "always_cheapest_cost": self.constant_cost,
+                "share_learned": self.learned,
+                "classes": records({"label": self.classes, **self._by_class()}),
+                "confusion": self.confusion,
+                "calibration": records(self.calibration),
+                "positive": label,
+                "thresholds": None if threshold is None else records(threshold),
+            }
+        )
 
     def to_frame(self, what: Parts = "classes", positive: object = None) -> Any:
         """Return one of the tables as a data frame, of the library that the model was fitted with where it was one.
@@ -191,19 +189,19 @@ class Assessment:
         `what` is "classes", "calibration", "thresholds" (of the class `positive`) or "confusion", whose rows are the
         true classes. Without such a library it is an array of objects.
         """
-        label = NewColumn("label", Kind.STRING, np.array([str(own) for own in self.classes], dtype=object))
+        names = [str(own) for own in self.classes]
+        label = {"label": np.array(names, dtype=object)}
         if what == "calibration":
-            found = _columns(self.calibration)
+            found = self.calibration
         elif what == "thresholds":
-            found = _columns(self.thresholds(positive))
+            found = self.thresholds(positive)
         elif what == "classes":
-            found = [label, *_columns(self._by_class())]
+            found = label | self._by_class()
         elif what == "confusion":
-            answers = {str(own): self.confusion[:, c] for c, own in enumerate(self.classes)}
-            found = [label, *_columns(answers)]
+            found = label | {apart(name, label): own for name, own in zip(names, self.confusion.T, strict=True)}
         else:
             raise SettingError.choice("what", what, ("classes", "calibration", "thresholds", "confusion"))
-        return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, found)
+        return frame_of(found, self.container)
 
     def _by_class(self) -> dict[str, Array]:
         names = ("answered", "recall", "precision", "f1", "roc_auc", "pr_auc", "lift")
@@ -254,11 +252,11 @@ class Assessment:
         """Return how many rows were judged, and which were not."""
         weighted = "" if self.weight == self.rows else f", of weight {self.weight:,.6g}"
         groups = "" if self.groups is None else f", in {self.groups:,} groups"
-        lines = [f"{_rows(self.rows)} judged{weighted}{groups}, {len(self.classes)} classes"]
+        lines = [f"{count(self.rows, 'row')} judged{weighted}{groups}, {len(self.classes)} classes"]
         if self.unlabelled:
-            lines.append(f"{_rows(self.unlabelled)} without a label: not judged")
+            lines.append(f"{count(self.unlabelled, 'row')} without a label: not judged")
         for own, rows in list(self.unknown.items())[:MOST_LINES]:
-            lines.append(f"{_rows(rows)} of {one_line(own)!r}, no class of the model: not judged")
+            lines.append(f"{count(rows, 'row')} of {one_line(own)!r}, no class of the model: not judged")
         if self.unknown:
             whole = self.rows + sum(self.unknown.values())
             if self.weight == self.rows:
@@ -327,19 +325,6 @@ def _mean(values: Array) -> float:
     return float(there.mean()) if len(there) else float("nan")
 
 
-def _columns(values: dict[str, Array]) -> list[NewColumn]:
-    return [NewColumn(name, Kind.NUMERIC, np.asarray(own, dtype=np.float64)) for name, own in values.items()]
-
-
-def _records(values: dict[str, Array]) -> list[dict[str, float | None]]:
-    size = len(next(iter(values.values())))
-    return [{name: _number(own[i]) for name, own in values.items()} for i in range(size)]
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 def _figure(value: float, digits: int) -> str:
     return "–" if value != value else f"{value:.{digits}f}"
 
@@ -350,10 +335,6 @@ def _amount(value: float | None) -> str:
 
 def _count(weight: float) -> str:
     return f"{weight:,.0f}" if weight == round(weight) else f"{weight:,.6g}"
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number:,} rows"
 
 
 def _asked_for(ranking: Ranking, at: Codes) -> tuple[Array, Codes]:

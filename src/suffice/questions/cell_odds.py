@@ -16,15 +16,15 @@ exponential tail, whose scale is that of the body of the column, where few cells
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, is_number, logsumexp, ndtri, np
+from .._arrays import Array, Codes, NDArray, logsumexp, ndtri, np
 from ..densities import Product, Rows
 from ..densities.density import rows_at
-from ..errors import DataError, SettingError, setting
+from ..errors import DataError
 from ..fitted import Fitted
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns, TextColumns
@@ -301,7 +301,7 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
     rows, n = fitted.encode(table, order), table.rows
     cells = _Cells.of(fitted, rows, n)
     codes = np.zeros(n, dtype=np.int64) if y is None else known_codes(fitted, y, n, missing="any")
-    keys = group_keys(None if groups is None else read_groups(groups, n), fitted.schema.names)
+    keys = group_keys(read_groups(groups, n), fitted.schema.names)
     group = None if keys is None else group_numbers(keys)
     fold = _fold(cells.values, codes) if group is None else deal_groups(group, codes - codes.min(initial=0), FOLDS)
     learned = int((codes >= 0).sum())
@@ -318,14 +318,12 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
         x = cells.values[known[:, p], p]
         if len(x):
             learn[:, p] &= _is_near(cells.values[:, p], x)
-    return _search(partial(Judge.of, fitted, rows, cells, codes, fold), known, learn, PASSES)
-
-
-def _search(make: Callable[[Flags], Judge], known: Flags, learn: Flags, passes: int) -> tuple[Judge, Array, Flags]:
-    """Return what the last of some passes finds, each learning from the cells that stand after the one before."""
-    judge = make(learn | (known & ~learn.any(axis=0)))
+    judge = Judge.of(fitted, rows, cells, codes, fold, learn | (known & ~learn.any(axis=0)))
     odds, stands = judge.search()
-    return (judge, odds, stands) if passes == 1 else _search(make, known, stands, passes - 1)
+    for _ in range(PASSES - 1):  # each learns from the cells that stand after the one before
+        judge = Judge.of(fitted, rows, cells, codes, fold, stands | (known & ~stands.any(axis=0)))
+        odds, stands = judge.search()
+    return judge, odds, stands
 
 
 def _fold(values: Array, codes: Codes) -> Codes:
@@ -365,12 +363,3 @@ def _tail(excess: Array) -> tuple[float, float, float]:
     inside = over[over < end]
     total = float((inside - start).sum()) + (len(over) - len(inside)) * (end - start)
     return start, total / max(len(inside), 1), len(over) / n
-
-
-def check_fdr(fdr: object) -> float:
-    """Return the false discovery rate; SettingError for one that is not between 0 and 1."""
-    if not is_number(fdr) or not 0.0 < float(fdr) < 1.0:
-        raise SettingError(
-            f"{setting('fdr', fdr)} must lie between 0 and 1. Next: of cells flagged at 0.1, a tenth is right."
-        )
-    return float(fdr)

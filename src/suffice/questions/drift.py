@@ -12,7 +12,6 @@ from ..errors import DataError, SchemaError, SettingError, align, either, one_li
 from ..fitted import Fitted
 from ..schema import Kind, Level, Name, sort_levels
 from ..stats.rows import Keys, compact, fingerprints, mixed
-from ..table import NewColumn, make_table
 from ..table.dates import about
 from .decide import adapt_priors
 from .drift_columns import (
@@ -28,12 +27,12 @@ from .drift_columns import (
     table_side,
     within,
 )
+from .frames import frame_of, plain
 from .held_out import hold_out
 from .leave_one_out import taken
 from .two_samples import combine, compare_counts, holm, p_of_scores, rank_scores
 
 # ── The answer to the question what has moved: a value that prints as a table ─────────────────────────────────────────
-
 
 SD, VARIATION = "sd", "total variation"
 MOST_LINES = 30
@@ -54,8 +53,7 @@ class ClassShares:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        shares = {"classes": list(self.classes), "before": self.before.tolist(), "after": self.after.tolist()}
-        return shares | {"p_value": _number(self.p_value), "labelled": self.labelled}
+        return plain(vars(self))
 
 
 class ColumnDrift(NamedTuple):
@@ -81,7 +79,7 @@ class ColumnDrift(NamedTuple):
         """
         if self.by_class_p_value is None:
             return self.p_value
-        return combine(np.array([self.p_value, self.within_p_value]))
+        return combine([self.p_value, self.within_p_value])
 
 
 @dataclass(frozen=True)
@@ -166,37 +164,37 @@ class Drift:
                 "kind": self.kind[j],
                 "level": self.level[j],
                 **{own: self._told(j, own, float(values[j])) for own, values in self._table().items()},
-                "by_class_p_value": None if by_class is None else [_number(p) for p in by_class[j]],
+                "by_class_p_value": None if by_class is None else by_class[j],
             }
             for j, name in enumerate(self.columns)
         ]
-        return {
-            "rows_before": self.rows[0],
-            "rows_after": self.rows[1],
-            "joint_p_value": _number(self.joint_p_value),
-            "density_p_value": _number(self.density_p_value),
-            "pairs_p_value": _number(self.pairs_p_value),
-            "pair": None if self.pair is None else list(self.pair),
-            "class_shares": self.class_shares.to_dict(),
-            "columns": columns,
-            "compared": self.compared,
-        }
+        return plain(
+            {
+                "rows_before": self.rows[0],
+                "rows_after": self.rows[1],
+                "joint_p_value": self.joint_p_value,
+                "density_p_value": self.density_p_value,
+                "pairs_p_value": self.pairs_p_value,
+                "pair": self.pair,
+                "class_shares": self.class_shares.to_dict(),
+                "columns": columns,
+                "compared": self.compared,
+            }
+        )
 
-    def _told(self, j: int, name: str, value: float) -> float | str | None:
-        """Return a number of a column, None for none; means of dates as text."""
+    def _told(self, j: int, name: str, value: float) -> float | str:
+        """Return a number of a column; means of dates as text."""
         dated = name in ("before", "after") and self.columns[j] in self.dates and np.isfinite(value)
-        return about(value, 60.0) if dated else _number(value)
+        return about(value, 60.0) if dated else value
 
     def to_frame(self) -> Any:
         """Return the columns as a data frame, of the library that the model was fitted with where it was one.
 
         Without such a library it is an array of objects.
         """
-        level = [None if own is None else str(own) for own in self.level]
+        level = np.array([None if own is None else str(own) for own in self.level], dtype=object)
         texts = {"column": [str(name) for name in self.columns], "kind": list(self.kind), "level": level}
-        found = [NewColumn(name, Kind.STRING, np.array(cells, dtype=object)) for name, cells in texts.items()]
-        found += [NewColumn(name, Kind.NUMERIC, np.asarray(values)) for name, values in self._table().items()]
-        return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, found)
+        return frame_of(texts | self._table(), self.container)
 
     def __str__(self) -> str:
         order = np.lexsort((self.p_value, self.adjusted_p_value))[:MOST_LINES]
@@ -244,10 +242,6 @@ def _p(value: float) -> str:
     return "–" if value != value else "1" if value > 0.9995 else f"{value:.2g}" if value >= 1e-300 else "<1e-300"
 
 
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 # ── What has moved between the rows a model has learned and new ones: column by column, in class shares, and at  ────
 
 
@@ -268,16 +262,9 @@ def drift(fitted: Fitted, given: object, y: object, sample_weight: object) -> Dr
     pairs, most = compare_pairs(pair, scores)
     density = compare_densities(fitted, pair, judged)
     names = fitted.schema.names
-    joint = combine(
-        np.array(
-            [
-                combine(np.array([own.either for own in columns])),
-                shares.p_value if shares.labelled else combine(np.array([own.within_p_value for own in columns])),
-                pairs,
-                density,
-            ]
-        )
-    )
+    moved = combine([own.either for own in columns])
+    inside = shares.p_value if shares.labelled else combine([own.within_p_value for own in columns])
+    joint = combine([moved, inside, pairs, density])
     return Drift.of_columns(
         columns,
         class_shares=shares,

@@ -357,7 +357,7 @@ def within(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> tuple[Array, f
     if len(both) < 2:
         return each, float(np.nanmin(each)) if not np.isnan(each).all() else float("nan")
     every = combine(each, shares)
-    return each, combine(np.array([agreed, every]), np.array([AGREED, 1.0 - AGREED]))
+    return each, combine([agreed, every], np.array([AGREED, 1.0 - AGREED]))
 
 
 def _counts_apart(before: Array, after: Array) -> TwoSampleTest | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, is_whole
+from .._arrays import Array, Codes, is_whole, np
 from ..attribution.explain import of_densities
 from ..errors import DataError, SettingError, setting
 from ..estimate.families import text_positions
@@ -19,6 +19,14 @@ def explain(fitted: Fitted, X: object, orders: object, return_error: bool) -> Ar
         return found
     assert error is not None
     return found, error
+
+
+def odds_between(contributions: Array, first: Codes, second: Codes) -> Array:
+    """Return what columns add (n, d) to the log-odds of one class of each row against another, 0 if both are out."""
+    rows = np.arange(len(contributions))
+    with np.errstate(invalid="ignore"):
+        odds = contributions[rows, :, first] - contributions[rows, :, second]
+    return np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf)
 
 
 def words(fitted: Fitted, X: object) -> list[dict[Name, dict[str, Array]]]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from textwrap import wrap
 from typing import Any, Literal, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, is_number, is_whole, np
+from .._arrays import Array, Codes, NDArray, is_whole, np
 from ..errors import DataError, SettingError, SufficeError, align, setting
 from ..fitted import NOTHING, Fitted
 from ..learning.fit import learn
-from ..losses import LEAST_PROBABILITY, LabelledRows
-from ..schema import Kind, Level, sort_levels
+from ..losses import LabelledRows, row_losses
+from ..schema import Level, sort_levels
 from ..stats import ByClass
 from ..stats.by_class import Batch
 from ..stats.rows import Keys, group_numbers
-from ..table import NewColumn, Table, make_table
+from ..table import Table
 from ..table.cells import plain_value
 from ..table.labels import read_times, read_weights
+from .frames import frame_of, plain, records
 from .quality import calibration_error, in_nats, in_percent, quality
+from .sample import read_share
 from .sets import in_sets, set_limits
 
 # ── How good models are at the periods to come: a value that prints as a report, and has two tables ───────────────────
@@ -116,38 +118,29 @@ class ForwardValidation:
         """Return one of the tables as a data frame, of the library that the rows came in where it was one."""
         if what not in ("periods", "windows"):
             raise SettingError.choice("what", what, ("periods", "windows"))
-        names: Mapping[str, Any] = {name: getattr(self, name) for name in FIGURES}
-        if what == "windows":
-            names = {"periods": self.windows, "log_loss": self.window_loss}
-            names |= {"above_all": self.window_above, "above_all_error": self.window_error}
-        columns = [NewColumn(name, Kind.NUMERIC, np.asarray(own)) for name, own in names.items()]
+        return frame_of(self._table(what), self.container)
+
+    def _table(self, what: str) -> dict[str, Any]:
+        """Return the columns of a table by name."""
         if what == "periods":
-            ends = {"since": self.since, "until": self.until}
-            texts = [NewColumn(name, Kind.STRING, np.array(own, dtype=object)) for name, own in ends.items()]
-            columns = [*texts, *columns]
-        return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, columns)
+            return {name: getattr(self, name) for name in ("since", "until", *FIGURES)}
+        above = {"above_all": self.window_above, "above_all_error": self.window_error}
+        return {"periods": self.windows, "log_loss": self.window_loss, **above}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: `periods` and `windows` as lists of records, means over all periods, and `level`."""
-        periods = [
-            {"since": since, "until": until, **{name: _plain(getattr(self, name)[t]) for name in FIGURES}}
-            for t, (since, until) in enumerate(zip(self.since, self.until, strict=True))
-        ]
-        figures = zip(self.windows, self.window_loss, self.window_above, self.window_error, strict=True)
-        windows = [
-            {"periods": m, "log_loss": _plain(loss), "above_all": _plain(above), "above_all_error": _plain(error)}
-            for m, loss, above, error in figures
-        ]
         means = ("log_loss", "said", "unchanged", "accuracy", "confidence", "coverage", "set_size")
-        return {
-            **{name: _plain(self.mean(name)) for name in means},
-            "log_loss_error": _plain(self.mean_error),
-            "level": self.level,
-            "best_window": self.best_window,
-            "periods": periods,
-            "windows": windows,
-            "unlabelled": self.unlabelled,
-        }
+        return plain(
+            {
+                **{name: self.mean(name) for name in means},
+                "log_loss_error": self.mean_error,
+                "level": self.level,
+                "best_window": self.best_window,
+                "periods": records(self._table("periods")),
+                "windows": records(self._table("windows")),
+                "unlabelled": self.unlabelled,
+            }
+        )
 
     def __str__(self) -> str:
         return self.report()
@@ -209,11 +202,6 @@ def span(since: str, until: str) -> str:
 def brief(value: float, words: Callable[[float], str]) -> str:
     """Return a number in words, a dash where it is not known."""
     return "–" if value != value else words(float(value))
-
-
-def _plain(value: Any) -> float | int | None:
-    number = value.item() if isinstance(value, np.generic) else value
-    return None if number != number else number
 
 
 # ── How good models are at what comes next: learned from the periods before, judged by the period after, one by  ────
@@ -285,8 +273,7 @@ def validate_forward(
     learned: bool = False,
 ) -> ForwardValidation:
     """Return how good models with the settings of a value are at the next period; see `Answers.validate_forward`."""
-    if not is_number(level) or not 0.0 < level < 1.0:
-        raise SettingError(f"{setting('level', level)} must be above 0 and below 1. Next: 0.9, say.")
+    read_share(level, "level", "0.9, say")
     begun, order = replace(fitted, statistics=NOTHING, chosen=None), fitted.align(table)
     times, weight = read_times(time, table.rows), read_weights(sample_weight, table.rows)
     batch = begun.batch(table, order, y, weight, "em", groups)
@@ -410,7 +397,7 @@ def forward(models: Models, rows: TimedRows, windows: Sequence[int] | None, leve
         seen = np.isin(rows.codes[here], [rows.classes.index(label) for label in answer.classes])
         shorter = [posterior if m >= t else _posterior(models, (t - m, t), here, rows) for m in sizes]
         shorter.append(_in_all(first(here, False), rows.classes))
-        lost = np.stack([_lost(own, rows.codes[here]) for own in shorter])[:, seen]
+        lost = np.stack([row_losses(own, rows.codes[here]) for own in shorter])[:, seen]
         judged.append((here[seen], lost))
         figures.append(
             _figures(rows, here, seen, answer, posterior) | {"learned": rows.already + int((rows.period < t).sum())}
@@ -434,11 +421,6 @@ def _posterior(models: Models, span: tuple[int, int], here: Codes, rows: TimedRo
     return np.full((len(here), len(rows.classes)), np.nan)
 
 
-def _lost(log_posterior: Array, codes: Codes) -> Array:
-    """Return −log p(own class) of each row (n,), p at least 1e-15."""
-    return -np.maximum(log_posterior[np.arange(len(codes)), codes], np.log(LEAST_PROBABILITY))
-
-
 def _figures(
     rows: TimedRows, here: Codes, seen: NDArray[np.bool_], answer: Answer, log_posterior: Array
 ) -> dict[str, Any]:
@@ -447,7 +429,7 @@ def _figures(
     names = ("log_loss", "log_loss_error", "accuracy", "confidence", "calibration_error", "coverage", "set_size")
     found: dict[str, float] = dict.fromkeys(names, np.nan)
     if seen.any():
-        loss, error = _mean(rows.labelled(here[seen]), _lost(log_posterior, codes)[seen])
+        loss, error = _mean(rows.labelled(here[seen]), row_losses(log_posterior, codes)[seen])
         found |= {"log_loss": float(loss), "log_loss_error": float(error)}
     if len(here):
         confidence, right = np.exp(log_posterior.max(axis=1)), log_posterior.argmax(axis=1) == codes

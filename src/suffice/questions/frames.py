@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from .._arrays import Array, np
@@ -38,7 +38,7 @@ def by_column_and_class(fitted: Fitted, X: object, values: Array, wanted: object
     index = getattr(X, "index", None) if _library(X) == "pandas" else None
     rows = np.repeat(np.arange(n) if index is None else np.asarray(index), d)
     names = np.array([str(name) for name in fitted.schema.names] * n, dtype=object)
-    heads = [_apart(str(label), ("row", "column")) for label in fitted.statistics.classes]
+    heads = [apart(str(label), ("row", "column")) for label in fitted.statistics.classes]
     row_kind = Kind.NUMERIC if rows.dtype.kind in "fiu" else Kind.CATEGORICAL
     columns = [NewColumn("row", row_kind, rows if row_kind is Kind.NUMERIC else rows.astype(object))]
     columns.append(NewColumn("column", Kind.CATEGORICAL, names))
@@ -47,7 +47,8 @@ def by_column_and_class(fitted: Fitted, X: object, values: Array, wanted: object
     return _made(X, columns, wanted)
 
 
-def _apart(name: str, taken: Sequence[str]) -> str:
+def apart(name: str, taken: Container[str]) -> str:
+    """Return the name of a class for a column beside others of these names."""
     return f"class {name}" if name in taken else name
 
 
@@ -58,6 +59,37 @@ def _frame(X: object, names: Sequence[str], values: Array, wanted: object) -> An
     if _library(X) == "pandas" and hasattr(found, "iloc") and index is not None:
         found.index = index
     return found
+
+
+def frame_of(columns: Mapping[str, object], container: str = "pandas") -> Any:
+    """Return a data frame of columns (n,) of numbers, or of objects, of this library; of pandas if it is none."""
+    found = []
+    for name, values in columns.items():
+        cells: Any = np.asarray(values)
+        number = cells.dtype.kind in "iuf"
+        kind = Kind.NUMERIC if number else Kind.STRING
+        found.append(NewColumn(name, kind, cells if number else np.array(values, dtype=object)))
+    return make_table(container if container in FRAMES else "pandas", True, found)
+
+
+def plain(document: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a document as JSON holds it: keys as text, arrays as lists, None for numbers that are none."""
+    return {str(key): _plain(own) for key, own in document.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return plain(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of columns of a table."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _library(X: object) -> str:

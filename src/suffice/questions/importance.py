@@ -12,8 +12,8 @@ from .._derived import has_made
 from ..errors import SettingError, setting
 from ..fitted import Fitted
 from ..losses import error_of_choice
-from ..schema import Kind, Level, Name
-from ..table.writing import NewColumn, make_table
+from ..schema import Level, Name
+from .frames import frame_of
 from .held_out import ColumnJudge
 
 SAME = 1e-9  # nats between losses that rounding explains
@@ -79,11 +79,7 @@ class Importance:
 
     def to_frame(self) -> Any:
         """Return the same table as a data frame: of pandas, or of another library that is there; else as an array."""
-        columns = []
-        for name, values in self.to_dict().items():
-            kind = Kind.CATEGORICAL if name == "column" else Kind.NUMERIC
-            columns.append(NewColumn(name, kind, np.array(values, dtype=object if name == "column" else np.float64)))
-        return make_table("pandas", True, columns)
+        return frame_of(self.to_dict() | {"column": np.array(self.columns, dtype=object)[self.order]})
 
     def __str__(self) -> str:
         rows = f"{self.rows:,} rows" if self.groups is None else f"{self.rows:,} rows in {self.groups:,} groups"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
@@ -161,13 +161,9 @@ def fill_best(
     Σ_k p(k | x_o) p(x_m | x_o, k). `posterior` (n, k) is p(k | x_o), by default the model's.
     A number that is `recorded` in some way becomes the nearest value of that kind.
     """
-
-    def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
-        for index, parts in _incomplete(rows, model):
-            filled = model.condition(parts, _of_rows(posterior, model, parts, index))
-            yield index, nearest_cells(filled, parts, recorded), parts
-
-    return _join(answers())
+    return _fill(
+        model, rows, posterior, lambda parts, share: nearest_cells(model.condition(parts, share), parts, recorded)
+    )
 
 
 def fill_drawn(
@@ -182,18 +178,26 @@ def fill_drawn(
     The cells of a row belong together: they come from one class, and within it from their joint density.
     What is `recorded` of a block keeps its numbers to values that the table could hold.
     """
-
-    def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
-        for index, parts in _incomplete(rows, model):
-            codes = draw_codes(_of_rows(posterior, model, parts, index), rng)
-            yield index, draw_cells(model, parts, codes, rng, recorded), parts
-
-    return _join(answers())
+    return _fill(
+        model, rows, posterior, lambda parts, share: draw_cells(model, parts, draw_codes(share, rng), rng, recorded)
+    )
 
 
-def _of_rows(posterior: Array | None, model: JointModel, rows: Rows, index: Codes) -> Array:
-    """Return p(k | row), (n, k), of the rows of these numbers: as given, or by the model."""
-    return np.exp(log_posterior(model, rows)) if posterior is None else posterior[index]
+def _fill(
+    model: JointModel, rows: Rows, posterior: Array | None, complete: Callable[[Rows, Array], Rows]
+) -> list[Cells]:
+    """Return, by block, the missing cells of rows completed in chunks, by p(k | row) as given or of the model."""
+    found: list[list[Cells]] = [[] for _ in rows]
+    for index, parts in _incomplete(rows, model):
+        share = np.exp(log_posterior(model, parts)) if posterior is None else posterior[index]
+        for cells, after, before in zip(found, complete(parts, share), parts, strict=True):
+            missing = missing_cells(before)
+            if missing is not None and missing.any():
+                row, column = np.nonzero(missing)
+                table = np.column_stack(after) if isinstance(after, tuple) else after
+                cells.append(Cells(index[row], column, table[row, column]))
+    nothing = Cells(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
+    return [Cells(*map(np.concatenate, zip(*cells, strict=True))) if cells else nothing for cells in found]
 
 
 def _incomplete(rows: Rows, model: JointModel) -> Iterator[tuple[Codes, Rows]]:
@@ -206,25 +210,3 @@ def _incomplete(rows: Rows, model: JointModel) -> Iterator[tuple[Codes, Rows]]:
     size = rows_within(16 * (columns + len(model.classes)), IN_MEMORY, least=64)
     for part in row_chunks(len(incomplete), size):
         yield incomplete[part], [rows_at(block, incomplete[part]) for block in rows]
-
-
-def _join(answers: Iterator[tuple[Codes, Rows, Rows]]) -> list[Cells]:
-    """Return the filled cells of each block of all chunks; `answers` are (row numbers, completed, as they were)."""
-    found: list[list[Cells]] = []
-    for index, completed, parts in answers:
-        found = found or [[] for _ in parts]
-        for cells, after, before in zip(found, completed, parts, strict=True):
-            missing = missing_cells(before)
-            if missing is None or not missing.any():
-                continue
-            row, column = np.nonzero(missing)
-            table = np.column_stack(after) if isinstance(after, tuple) else after
-            cells.append(Cells(index[row], column, table[row, column]))
-    return [_concatenate(cells) for cells in found]
-
-
-def _concatenate(cells: list[Cells]) -> Cells:
-    if not cells:
-        nothing = np.zeros(0, dtype=np.intp)
-        return Cells(nothing, nothing, np.zeros(0))
-    return Cells(*map(np.concatenate, zip(*cells, strict=True)))

@@ -150,7 +150,8 @@ def _weights(found: Outcomes, posterior: Array) -> Array:
 
 def _distinct(rows: Parts) -> tuple[Codes, Codes]:
     """Return the numbers of rows that differ, and for each row its place among them."""
-    dense = [np.column_stack(part) if isinstance(part, tuple) else part for part in rows if _is_dense(part)]
+    found = [np.column_stack(part) if isinstance(part, tuple) else part for part in rows]
+    dense = [part for part in found if isinstance(part, np.ndarray)]
     if len(dense) < len(rows):
         every = np.arange(len(dense[0]))
         return every, every
@@ -158,10 +159,6 @@ def _distinct(rows: Parts) -> tuple[Codes, Codes]:
     whole = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).reshape(-1)
     _, first, place = np.unique(whole, return_index=True, return_inverse=True)
     return first, place.reshape(-1)
-
-
-def _is_dense(part: Any) -> bool:
-    return isinstance(part, tuple | np.ndarray)
 
 
 def _check_laws(asked: Fitted, rows: Parts) -> None:

@@ -24,11 +24,12 @@ from typing import NamedTuple
 from .._arrays import Array, Codes, is_whole, np
 from ..errors import DataError, SettingError, setting, shown
 from ..fitted import NOTHING, Fitted
-from ..losses import LEAST_PROBABILITY
+from ..losses import row_losses
 from ..schema import Level
 from ..stats.by_class import Batch
 from ..stats.rows import deal_groups, group_numbers
 from ..table import Table
+from .sample import read_share
 
 
 def curve_of(
@@ -166,8 +167,7 @@ def _fit(losses: Array, size: Array, power: float, error: Array) -> tuple[Array,
 
 
 def _quantiles(values: Array, level: float) -> Projection:
-    if not 0.0 < level < 1.0:
-        raise SettingError(f"{setting('level', level)} must be above 0 and below 1. Next: 0.9, say.")
+    read_share(level, "level", "0.9, say")
     low, middle, high = np.quantile(values, [(1.0 - level) / 2.0, 0.5, (1.0 + level) / 2.0])
     return Projection(float(middle), float(low), float(high))
 
@@ -209,8 +209,7 @@ def learning_curve(
         for fold in range(FOLDS):
             rest, others = np.flatnonzero(place[0] == fold), np.flatnonzero(place[0] != fold)
             parts = nested(codes, others, place[1])
-            found = [judge(part, rest)[np.arange(len(rest)), codes[rest]] for part in parts]
-            lost = [-np.maximum(own, np.log(LEAST_PROBABILITY)) for own in found]
+            lost = [row_losses(judge(part, rest), codes[rest]) for part in parts]
             losses.append([float(np.average(own, weights=heavy[rest])) for own in lost])
             sizes.append([len(part) for part in parts])
     share = np.bincount(codes, weights=heavy, minlength=len(classes)) / heavy.sum()

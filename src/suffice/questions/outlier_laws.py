@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from .._arrays import (
-    Array,
-    Codes,
-    NDArray,
-    betainc,
-    gammaincc,
-    is_sparse,
-    log_softmax,
-    np,
-    pattern_groups,
-)
+from .._arrays import Array, Codes, NDArray, betainc, gammaincc, is_sparse, log_softmax, np, pattern_groups
 from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Rows
 from ..densities.density import missing_cells, rows_at
 from ..fitted import Fitted
@@ -112,22 +102,6 @@ class IndependentLaw:
     used: Flags
     draws: Array  # (k, m, d) terms of the sum
 
-    @classmethod
-    def make(cls, rows: Array, freedom: Array, divisor: Array, used: Flags, rng: np.random.RandomState) -> Self | None:
-        """Return the law with its draws, None where these would be too many."""
-        k, d = rows.shape
-        m = min(ROWS, CELLS // (k * d))
-        if (freedom[:, used] >= ENDLESS).all():
-            m = 0
-        elif m < ROWS // 10:
-            return None
-        draws = np.zeros((k, m, d))
-        for c in range(k):
-            own = freedom[c, used]
-            t = rng.standard_normal((m, len(own))) / np.sqrt(rng.chisquare(own, (m, len(own))))
-            draws[c][:, used] = t * t * divisor[c, used] * (1.0 + 1.0 / rows[c, used])
-        return cls(rows, freedom, divisor, used, draws)
-
     def new_row(self, distance: Array, observed: Flags) -> Array:
         """Return the p-values (n, k) of new rows, half of whose squared distances are `distance` (n, k)."""
         seen = np.flatnonzero(observed & self.used)
@@ -219,7 +193,16 @@ def _independent_law(density: Gaussian, stats: GaussianStats) -> IndependentLaw 
         return None
     divisor = np.ones(shape)
     divisor[:, used] = density.divisor
-    return IndependentLaw.make(weight, freedom, divisor, _flags(density), np.random.RandomState(0))
+    m, rng = min(ROWS, CELLS // weight.size), np.random.RandomState(0)
+    if (freedom[:, used] >= ENDLESS).all():
+        m = 0
+    elif m < ROWS // 10:  # too few draws to tell
+        return None
+    draws = np.zeros((len(weight), m, shape[1]))
+    for c, own in enumerate(freedom[:, used]):
+        t = rng.standard_normal((m, len(own))) / np.sqrt(rng.chisquare(own, (m, len(own))))
+        draws[c][:, used] = t * t * divisor[c, used] * (1.0 + 1.0 / weight[c, used])
+    return IndependentLaw(weight, freedom, divisor, _flags(density), draws)
 
 
 # ── How far out a row is from each class: how much less dense it is than the class at its centre ──────────────────────

@@ -62,23 +62,6 @@ class HeldOut:
     known: Flags | None = None
     own: Array | None = None
 
-    @classmethod
-    def make(
-        cls,
-        codes: Codes,
-        weight: Array,
-        copies: Array,
-        log_density: Array,
-        folds: Sequence[Fold],
-        known: Flags | None,
-    ) -> HeldOut:
-        """Return held-out rows, each of which stands for some `copies` (m,), of this weight (m,) in all."""
-        share, k = weight / weight.sum(), log_density.shape[1]
-        total = np.bincount(codes, weights=share, minlength=k)
-        squares = np.bincount(codes, weights=share**2 / copies, minlength=k)
-        sizes = total**2 / np.where(squares > 0, squares, 1.0)
-        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), sizes, log_density, tuple(folds), known)
-
     def thinned(self, most: int) -> HeldOut:
         """Return about so many of the rows, some of each fold and class; all classes count as they did.
 

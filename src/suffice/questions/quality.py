@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from .._derived import has_made
-from ..errors import DataError, quoted
+from ..errors import DataError, count, quoted
 from ..fitted import Fitted
 from ..losses import LEAST_PROBABILITY, LabelledRows, error_of_choice
 from ..schema import Level
+from .frames import plain
 from .held_out import ByFolds, some_rows
 from .leave_one_out import taken
 
@@ -46,17 +47,11 @@ def _quality(fitted: Fitted) -> Quality:
         log_posterior = fitted.left_out_rows
     else:
         log_posterior = fitted.left_out_unseen(taken(fitted.sampled_rows(), index), part.codes, part.row_weight())
-    return judge_answers(
-        statistics.classes,
-        log_posterior,
-        part.codes,
-        part.represented(statistics.weight),
-        part.copies,
-        judged_by=LEFT_OUT if closed else FOLDS,
-        group=part.units.groups,
-        chosen=closed and fitted.chosen_by_sample,
-        of_rows=max(round(statistics.rows), round(float(sample.copies.sum()))),
-    )
+    weight, k = part.represented(statistics.weight), len(statistics.classes)
+    judged = LabelledRows(part.codes, weight, part.copies, k, part.units.groups)
+    how, chosen = LEFT_OUT if closed else FOLDS, closed and fitted.chosen_by_sample
+    whole = max(round(statistics.rows), round(float(sample.copies.sum())))
+    return judge_answers(statistics.classes, log_posterior, judged, judged_by=how, chosen=chosen, of_rows=whole)
 
 
 BINS = 15  # of the calibration error, equally wide
@@ -142,11 +137,7 @@ class Quality:
 
         A number that is not known is None.
         """
-        plain = {own.name: getattr(self, own.name) for own in fields(self)}
-        plain = {name: None if isinstance(own, float) and not np.isfinite(own) else own for name, own in plain.items()}
-        recall = [None if np.isnan(own) else float(own) for own in self.recall]
-        lists = {"classes": list(self.classes), "recall": recall, "confusion": self.confusion.tolist()}
-        return plain | lists | {"sentence": str(self)}
+        return plain({own.name: getattr(self, own.name) for own in fields(self)}) | {"sentence": str(self)}
 
     def figures(self) -> Mapping[str, str]:
         """Return accuracy, log_loss, their errors, commonest_accuracy and baseline as they are shown everywhere."""
@@ -162,13 +153,12 @@ class Quality:
     @property
     def how(self) -> str:
         """How many rows were judged, and in what way, as a line below the figures."""
-        some = f"{self.rows:,}" if self.rows == self.of_rows else f"{self.rows:,} of {self.of_rows:,}"
-        rows = "row" if self.of_rows == 1 else "rows"
+        some = "" if self.rows == self.of_rows else f"{self.rows:,} of "
         each = {
             LEFT_OUT: "By leave-one-out over {}: each is judged by the model of all others.",
             FOLDS: "By cross-validation over {}: each is judged by a model of other parts of the table.",
         }.get(self.judged_by, "Over {} with a label.")
-        return each.format(f"{some} {rows}")
+        return each.format(f"{some}{count(self.of_rows, 'row')}")
 
     def __str__(self) -> str:
         shown = self.figures()
@@ -194,9 +184,8 @@ class Quality:
         rarest = min(np.flatnonzero(own), key=lambda c: (own[c], c), default=None)
         if rarest is None or self.classes[rarest] == self.commonest:
             return ""
-        rows = "row" if own[rarest] == 1 else "rows"
         found = int(self.confusion[rarest, rarest])
-        return f" Of the {own[rarest]:,} {rows} of {_brief(self.classes[rarest])} it names {found:,} so."
+        return f" Of the {count(own[rarest], 'row')} of {_brief(self.classes[rarest])} it names {found:,} so."
 
     def _verdict(self) -> str:
         """Return what follows the figure of the commonest class where the model is not plainly better."""
@@ -218,25 +207,16 @@ LEFT_OUT, FOLDS, GIVEN = "leave-one-out", "cross-validation", "rows given"
 def judge_answers(
     classes: Sequence[Level],
     log_posterior: Array,
-    codes: Codes,
-    weight: Array | None = None,
-    copies: Array | None = None,
-    *,
+    judged: LabelledRows,
     judged_by: str = GIVEN,
     of_rows: int | None = None,
     chosen: bool = False,
-    group: Codes | None = None,
 ) -> Quality:
     """Return how good log posteriors (n, k) of rows of known class are; see `Quality`.
 
-    `codes` (n,) are the numbers of their classes, `weight` (n,) what each counts, and `copies` (n,) how many equal rows
-    each is, 1 and 1 where they are not given. At least one row has to be there. `chosen` says whether settings and
-    weights of the model were chosen by these rows, `group` (n,) which of them are drawn together.
+    At least one row has to be there. `chosen` says whether settings and weights of the model were chosen by these rows.
     """
-    n, k = log_posterior.shape
-    copies = np.ones(n) if copies is None else np.asarray(copies, dtype=np.float64)
-    weight = copies if weight is None else np.asarray(weight, dtype=np.float64)
-    judged = LabelledRows(codes, weight, copies, k, group)
+    (n, k), codes, weight, copies = log_posterior.shape, judged.codes, judged.weight, judged.copies
     answer = log_posterior.argmax(axis=1)
     right = (answer == codes).astype(np.float64)
     lost = -np.log(np.clip(np.exp(log_posterior[np.arange(n), codes]), LEAST_PROBABILITY, 1.0))

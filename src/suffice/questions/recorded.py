@@ -175,43 +175,24 @@ def _of_block(block: Block, rows: object, weight: Array, copies: Array, dated: C
         return None
     pairs = zip(rows.T, block.positions, strict=True)
     columns = [_of_column(cells, weight, copies, position in dated) for cells, position in pairs]
-    found = Recorded(**{name: np.array([getattr(own, name) for own in columns]) for name in _Column._fields})
+    names = [own.name for own in fields(Recorded)]
+    found = Recorded(**{name: np.array([getattr(own, name) for own in columns]) for name in names})
     found = replace(found, low=found.rounded(found.low), high=found.rounded(found.high))
     return found if found.says_something else None
 
 
-class _Column(NamedTuple):
-    """The fields of `Recorded` for one column, as they are where nothing is known."""
-
-    step: float = np.nan
-    phase: float = 0.0
-    decimals: int = -1
-    low: float = -np.inf
-    high: float = np.inf
-    piled_low: bool = False
-    piled_high: bool = False
-    least: float = -np.inf
-    most: float = np.inf
-    beyond_each: float = 1.0
-    usual_step: float = np.nan
-    usual_phase: float = 0.0
-    usual_decimals: int = -1
-    usual_share: float = 0.0
-    lacking: float = 0.0
-
-
-def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> _Column:
+def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> Recorded:
     """Return how a column of the rows kept (m,) was recorded; dates lie between the first and the last."""
     present = ~np.isnan(cells)
     if copies[present].sum() < FEWEST:
-        return _Column()
+        return Recorded()
     values, place = np.unique(cells[present], return_inverse=True)
     origin = float(np.rint(values[0])) if dated else 0.0  # seconds are told apart of dates that are not far from it
     lattice = find_lattice(values - origin)
     share = np.bincount(place, weights=weight[present]) / weight[present].sum()
     piled = (share >= PILE) & (np.bincount(place, weights=copies[present]) >= PILED_ROWS)
     low, high = (float(values[0]), float(values[-1])) if dated else _range_of(values, piled)
-    found = _Column(
+    found = Recorded(
         low=low,
         high=high,
         piled_low=bool(piled[0]),
@@ -225,11 +206,11 @@ def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> _Colu
         # the outermost values in whole steps that are within
         low = phase + np.ceil((low - phase) / step - NEAR) * step
         high = phase + np.floor((high - phase) / step + NEAR) * step
-        found = found._replace(step=step, phase=phase, decimals=lattice.decimals, low=low, high=high)
+        found = replace(found, step=step, phase=phase, decimals=lattice.decimals, low=low, high=high)
     return _with_usual_steps(found, values - origin, share, place, origin)
 
 
-def _with_usual_steps(found: _Column, values: Array, share: Array, place: Codes, origin: float) -> _Column:
+def _with_usual_steps(found: Recorded, values: Array, share: Array, place: Codes, origin: float) -> Recorded:
     """Return the same with the steps of the commonest values that half of the rows have, and the share of the rows in
     these steps: of ages some are in months, and most in years.
     """
@@ -239,7 +220,8 @@ def _with_usual_steps(found: _Column, values: Array, share: Array, place: Codes,
     if lattice is None:
         return found
     inside = np.abs(_in_steps(values, *lattice) - values) <= NEAR * lattice.step
-    return found._replace(
+    return replace(
+        found,
         usual_step=lattice.step,
         usual_phase=lattice.phase + origin,
         usual_decimals=lattice.decimals,
@@ -273,28 +255,28 @@ MOST_WORK = 2e10  # multiplications for that
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How the numbers of a block's columns were recorded, all of shape (d,).
+    """How the numbers of a block's columns were recorded, all of shape (d,), or of one column; nothing if not said.
 
     Values are `phase` + k · `step`, k whole, written with so many `decimals` (−1: no decimal numbers); a step of NaN is
     none. They lie between `low` and `high`, infinite where nothing bounds them. Where values pile up at one of these
     ends (`piled_low`, `piled_high`), what lies beyond was recorded as the end.
     """
 
-    step: Array
-    phase: Array
-    decimals: Codes
-    low: Array
-    high: Array
-    piled_low: NDArray[np.bool_]
-    piled_high: NDArray[np.bool_]
-    least: Array  # value of the rows kept
-    most: Array
-    beyond_each: Array  # share of new values that may lie beyond either, as of values held out
-    usual_step: Array  # of most values, where others are finer
-    usual_phase: Array
-    usual_decimals: Codes
-    usual_share: Array  # of values in usual steps
-    lacking: Array  # share of draws that are moved to usual steps
+    step: Any = np.nan
+    phase: Any = 0.0
+    decimals: Any = -1
+    low: Any = -np.inf
+    high: Any = np.inf
+    piled_low: Any = False
+    piled_high: Any = False
+    least: Any = -np.inf  # value of the rows kept
+    most: Any = np.inf
+    beyond_each: Any = 1.0  # share of new values that may lie beyond either, as of values held out
+    usual_step: Any = np.nan  # of most values, where others are finer
+    usual_phase: Any = 0.0
+    usual_decimals: Any = -1
+    usual_share: Any = 0.0  # of values in usual steps
+    lacking: Any = 0.0  # share of draws that are moved to usual steps
 
     @property
     def says_something(self) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from .._arrays import is_whole, np
 from ..conformal import MeanScores, Scores
 from ..densities import Density
-from ..disclosure import Given, Kept, MinCount, release_block
+from ..disclosure import Given, Kept, MinCount, Terms, release_block
 from ..disclosure.gaussian import UNREMEMBERED
 from ..errors import DataError, SettingError, a_model, quoted, setting
 from ..estimate import Block, Shrinkage
@@ -104,7 +104,7 @@ def anonymize(fitted: F, limit: MinCount, like: F | None) -> tuple[F, list[Note]
         given = Given()
         kept = None if statistics.sample is None else _kept(statistics, statistics.sample, number)
         told, density = fitted.block_settings(block), partial(_density, fitted, number)
-        found.append(release_block(block, stats, statistics.weight, kept, limit, given, told, density))
+        found.append(release_block(block, stats, Terms(statistics.weight, kept, limit, given), told, density))
         notes += _given_up(fitted, given, block, limit)
     settings = replace(fitted.told, keep_rows=0, by_loo=False)
     if settings.shrinkage.rule == "ledoit-wolf":

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from .._arrays import Array, Codes, NDArray, is_whole, np
+from .._arrays import Codes, NDArray, is_number, is_whole, np
 from ..densities import Rows
 from ..densities.counts import TextDensity, draw_codes
 from ..densities.density import missing_cells, rows_at
@@ -135,16 +135,13 @@ def _columns(fitted: Fitted, blocks: Rows, model: JointModel, whole: Container[i
             column = fitted.schema.columns[position]
             levels = density.column_levels(j)
             values = values_of(rows[j] if isinstance(rows, tuple) else rows[:, j], column.kind, levels)
-            if values.dtype.kind == "f" and (counts or (position in whole and _are_integers(values))):
-                values = values.astype(np.int64)
+            if values.dtype.kind == "f":
+                integers = (values == np.rint(values)).all() and (np.abs(values) < EXACT).all()
+                values = values.astype(np.int64) if counts or (position in whole and integers) else values
             told = None if levels is None else column.in_order(levels)
             told = None if column.kind is Kind.DATE else told
             columns[position] = NewColumn(column.name, column.kind, values, told, bool(column.order), column.form)
     return [column for column in columns if column is not None]
-
-
-def _are_integers(values: Array) -> bool:
-    return bool((values == np.rint(values)).all() and (np.abs(values) < EXACT).all())
 
 
 def read_count(value: object, name: str) -> int:
@@ -152,6 +149,13 @@ def read_count(value: object, name: str) -> int:
     if not is_whole(value, 1):
         raise SettingError(f"{setting(name, value)} must be a whole number of at least 1. Next: give one.")
     return int(value)
+
+
+def read_share(value: object, name: str, hint: str) -> float:
+    """Return a number above 0 and below 1; SettingError otherwise."""
+    if not is_number(value) or not 0.0 < float(value) < 1.0:
+        raise SettingError(f"{setting(name, value)} must lie between 0 and 1. Next: {hint}.")
+    return float(value)
 
 
 def check_fillable(

@@ -9,13 +9,14 @@ from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import fetch
 from ..conformal import Limits, Scores, class_sets, levels
 from ..densities import Rows
-from ..errors import DataError, SettingError, setting
+from ..errors import DataError
 from ..estimate import Block
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
 from ..stats.rows import level_keys
 from .held_out import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
 from .leave_one_out import taken
+from .sample import read_share
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells
 ORDERS = 10  # in which cells are hidden, each of as many rows: of ten columns each is once the only one known
@@ -43,16 +44,15 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
 
     A warning names the classes of too few rows to say.
     """
-    if not isinstance(alpha, int | float | np.number) or not 0.0 < float(alpha) < 1.0:
-        raise SettingError(f"{setting('alpha', alpha)} must lie between 0 and 1. Next: 0.1 gives sets that hold 90 %.")
-    found = _limits(fitted, float(alpha), by_class)
+    share = read_share(alpha, "alpha", "0.1 gives sets that hold 90 %")
+    found = _limits(fitted, share, by_class)
     few = [repr(label) for label, own in zip(fitted.statistics.classes, found, strict=False) if own.is_endless]
     if by_class and few:
         one = len(few) == 1
         warnings.warn(
-            f"{'Class' if one else 'Classes'} {', '.join(few)}: too few rows to say what {float(alpha):g} of new ones "
+            f"{'Class' if one else 'Classes'} {', '.join(few)}: too few rows to say what {share:g} of new ones "
             f"exceed, so that {'it is' if one else 'they are'} in every set. Next: give a larger alpha, or at least "
-            f"{np.ceil(1.0 / float(alpha)) - 1.0:g} rows of each class.",
+            f"{np.ceil(1.0 / share) - 1.0:g} rows of each class.",
             UserWarning,
             stacklevel=4,
         )

@@ -10,12 +10,14 @@ from .._arrays import Array, Codes, NDArray, np
 from ..fitted import Fitted
 from ..schema import Kind, Name
 from ..table.dates import as_text
-from ..table.writing import NewColumn, make_table
-from .cell_odds import Judge, cell_pvalues, check_fdr, judge_cells
+from .cell_odds import Judge, cell_pvalues, judge_cells
+from .frames import frame_of
+from .sample import read_share
 
 FITS = 3.0  # nats below what is expected, up to where a value put right may be the one meant: 2.4 deviations
 UNITS = (2.54, 3.2808, 1.6093, 2.2046, 28.35, 4.1868)  # inch, foot, mile, pound, ounce, calorie
 TENS = (1000.0, 100.0, 10.0)
+TEXTS = ("column", "value", "expected", "slip", "meant")  # columns of the data frame
 REASONS = 3  # cells of the row that are named
 
 
@@ -68,18 +70,14 @@ class SuspectCells:
 
     def to_frame(self) -> Any:
         """Return the same as a data frame of pandas, or of another library that is there; all but numbers are text."""
-        columns = []
-        for name, values in self.to_dict().items():
-            numeric = name in ("row", "p_value", "adjusted")
-            told = values if numeric else [", ".join(map(str, v)) if name == "because" else _text(v) for v in values]
-            kind = Kind.NUMERIC if numeric else Kind.CATEGORICAL
-            columns.append(NewColumn(name, kind, np.array(told, dtype=np.float64 if numeric else object)))
-        return make_table("pandas", True, columns)
+        texts = {name: [_text(getattr(cell, name)) for cell in self.cells] for name in TEXTS}
+        texts["because"] = [", ".join(map(str, cell.because)) for cell in self.cells]
+        return frame_of(self.to_dict() | {name: np.array(own, dtype=object) for name, own in texts.items()})
 
 
 def suspect_cells(fitted: Fitted, X: object, y: object, groups: object, fdr: object) -> SuspectCells:
     """Return the cells of a table that are probably wrong, at a false discovery rate `fdr`."""
-    rate = check_fdr(fdr)
+    rate = read_share(fdr, "fdr", "of cells flagged at 0.1, a tenth is right")
     judge, odds, stands = judge_cells(fitted, X, y, groups)
     p_value = cell_pvalues(odds)
     adjusted, known = np.full(p_value.shape, np.nan), ~np.isnan(p_value)

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Rows
-from ..errors import SettingError, setting
 from ..fitted import Fitted
 from ..table.labels import read_weights
 from .leave_one_out import Leaves, known_codes, leaves_with, taken
+from .sample import read_share
 
 REST = 1e-9  # share of a class's weight below which nothing of it is left
 
@@ -58,11 +58,7 @@ def suspect_labels(
 
 def flag_labels(wrong: Array, fdr: object) -> NDArray[np.bool_]:
     """Return which rows (n,) to flag so that a share `fdr` of them is expected to be right after all."""
-    if isinstance(fdr, bool) or not isinstance(fdr, int | float | np.number) or not 0.0 < float(fdr) < 1.0:
-        raise SettingError(
-            f"{setting('fdr', fdr)} must lie between 0 and 1. Next: of rows flagged at 0.1, a tenth is right."
-        )
-    return flag(wrong, float(fdr))
+    return flag(wrong, read_share(fdr, "fdr", "of rows flagged at 0.1, a tenth is right"))
 
 
 def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object, groups: object = None) -> JudgedLabels:

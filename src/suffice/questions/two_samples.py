@@ -280,12 +280,13 @@ def compare_means(weight: Array, mean: Array, scatter: Array) -> Array:
     return np.where((weight > 0).all(axis=0) & ~same, p, np.nan)
 
 
-def combine(p_values: Array, weight: Array | None = None) -> float:
+def combine(values: Sequence[float] | Array, weight: Array | None = None) -> float:
     """Return one p-value of several (m,), however they depend on each other, weighed (m,); NaN are none, none is NaN.
 
     Liu & Xie (2020), Cauchy combination, doi:10.1080/01621459.2018.1554485: the weighted mean of tan((½ − p) π) has
     about the tail of one Cauchy variable.
     """
+    p_values = np.asarray(values)
     told = ~np.isnan(p_values)
     if not told.any():
         return float("nan")

@@ -17,7 +17,7 @@ from ..plots import (
     MixtureComponentsDisplay,
     OutlierPValuesDisplay,
 )
-from ..plots._style import COLORS, INK, pyplot
+from ..plots._style import COLORS, INK, pyplot, rgb
 from ..plots._view import MOST_PANELS, View
 from ..plots.judging import JudgedRows
 from .facts import Answered
@@ -163,14 +163,10 @@ def class_colors() -> str:
 
 def _lighter(code: str) -> str:
     """Return a colour mixed with as much white as it takes to be seen in the dark."""
-    own, paper = _rgb(code), _light(_rgb(DARK_PAPER)) + 0.05
+    own, paper = rgb(code), _light(rgb(DARK_PAPER)) + 0.05
     shades = [own + white * (1.0 - own) for white in np.linspace(0.0, 1.0, 21)]
     seen = next(shade for shade in shades if (_light(shade) + 0.05) / paper >= LEAST_CONTRAST)
     return "#" + "".join(f"{round(255 * part):02x}" for part in seen)
-
-
-def _rgb(code: str) -> Array:
-    return np.array([int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)])
 
 
 def _light(rgb: Array) -> float:

@@ -87,7 +87,7 @@ def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[di
         elif column.kind == "truth" or counts.get(position) == "bernoulli":
             own |= {"levels": ["false", "true"] if column.kind == "truth" else ["0", "1"], "open": False}
         else:
-            ends = {name: _if_told(value) for name, value in told.get(position, {}).items()}
+            ends = {name: value if np.isfinite(value) else None for name, value in told.get(position, {}).items()}
             dated = view.schema.columns[position].kind is Kind.DATE
             own |= {"count": position in counts, "step": None, "low": None, "high": None, "decimals": -1, "date": dated}
             own |= ends
@@ -96,10 +96,6 @@ def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[di
             own["seen"] = [float(seen.min()), float(seen.max())] if len(seen) else None
         found.append(own)
     return found
-
-
-def _if_told(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _parameters(view: View, program: Program, asked: Sequence[int]) -> dict[str, object]:

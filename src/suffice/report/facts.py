@@ -9,9 +9,12 @@ from typing import Any, NamedTuple, Self
 from .._arrays import Array, Codes, np
 from ..errors import SufficeError
 from ..fitted import Fitted
+from ..losses import LabelledRows
 from ..notes import details, to_know
 from ..plots._style import color
 from ..plots._view import Rows, View, cells_as_text, in_words, label_codes, percent, take
+from ..questions.explain import odds_between
+from ..questions.frames import records
 from ..questions.quality import Quality, judge_answers, quality
 from ..questions.recorded import recorded
 from ..schema import column_name
@@ -109,16 +112,9 @@ def _confused(found: Quality) -> list[dict[str, Any]]:
 def _classes(view: View) -> list[dict[str, object]]:
     weights = view.fitted.statistics.weight.tolist()
     counted = all(weight == round(weight) for weight in weights)
-    return [
-        {
-            "label": str(label),
-            "weight": weight,
-            "rows": f"{weight:,.6g}" if counted else None,
-            "prior": float(prior),
-            "color": color(c),
-        }
-        for c, (label, weight, prior) in enumerate(zip(view.classes, weights, view.estimator.priors_, strict=True))
-    ]
+    shown = [f"{weight:,.6g}" if counted else None for weight in weights]
+    known = {"label": [*map(str, view.classes)], "weight": weights, "rows": shown}
+    return records(known | {"prior": view.estimator.priors_.tolist(), "color": [*map(color, range(len(weights)))]})
 
 
 def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[dict[str, object]]:
@@ -317,20 +313,19 @@ def tell_answers(answered: Answered) -> dict[str, Any]:
     view, X, y, log_p, codes, others, level = answered
     n, k = log_p.shape
     known = np.flatnonzero(codes >= 0)
+    judged = LabelledRows.each(codes[known], k)
     predicted, actual = (np.bincount(own, minlength=k) for own in (log_p.argmax(axis=1), codes[known]))
-    counts = zip(predicted, np.exp(log_p).sum(axis=0), actual, strict=True)
+    counts = {"label": np.array([*map(str, view.classes)], dtype=object), "predicted": predicted}
+    counts |= {"expected": np.exp(log_p).sum(axis=0), "actual": actual}
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
     pvalues = np.asarray(view.estimator.outlier_pvalues(take(X, chosen))) if n else np.zeros(0)
     ends = None if level is None else np.asarray(view.estimator.predict_proba_interval(take(X, chosen), level))
     return {
         "rows": n,
-        "classes": [
-            {"label": str(label), "predicted": int(given), "expected": float(expected), "actual": int(own)}
-            for label, (given, expected, own) in zip(view.classes, counts, strict=True)
-        ],
+        "classes": records({name: own.tolist() for name, own in counts.items()}),
         "labelled": len(known),
         "other_labels": others,
-        "quality": plain_quality(judge_answers(view.classes, log_p[known], codes[known])) if len(known) else None,
+        "quality": plain_quality(judge_answers(view.classes, log_p[known], judged)) if len(known) else None,
         "judged": len(chosen),
         "few": int((pvalues <= FEW).sum()),
         "outliers": pvalues.tolist(),
@@ -420,9 +415,7 @@ def collect_suspects(view: View) -> dict[str, Any]:
 
 def _reasons(view: View, X: object, given: Codes, other: Codes) -> list[list[dict[str, object]]]:
     """Return for each row the cells that speak most for another class than the one given, the strongest first."""
-    odds, rows = view.estimator.explain(X), np.arange(len(given))
-    with np.errstate(invalid="ignore"):
-        against: Array = np.nan_to_num(odds[rows, :, other] - odds[rows, :, given])
+    against = odds_between(np.asarray(view.estimator.explain(X)), other, given)
     cells = cells_as_text(view, X, range(len(view.schema)))
     found = []
     for own, speaks in zip(cells, against, strict=True):

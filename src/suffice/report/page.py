@@ -110,10 +110,8 @@ def signed_sd(value: float) -> str:
 
 def _title(facts: dict[str, Any]) -> str:
     """Return what the page is about, as far as the model was told: the target, the file, else the kind of model."""
-    target, source = facts["target"], facts["source"]
-    if target is None:
-        return str(facts["model"]) if source is None else f"{facts['model']}, from {source}"
-    return str(target) if source is None else f"{target}, from {source}"
+    what = facts["model"] if facts["target"] is None else facts["target"]
+    return str(what) if facts["source"] is None else f"{what}, from {facts['source']}"
 
 
 def _version() -> str:

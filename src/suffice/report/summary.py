@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from ..errors import SufficeError, align, visible
+from ..errors import SufficeError, align, count, visible
 from ..fitted import Fitted
 from ..leave_one_out import refits_needed
 from ..notes import details, to_know
+from ..plots._style import brief
 from ..questions.importance import importance, is_known as importance_known
 from ..questions.quality import Quality, in_nats, in_whole_percent, is_known as quality_known, quality
 
@@ -87,13 +88,12 @@ class Summary:
         """Yield the head and the rows of each table as text."""
         yield (
             ["class", "share"],
-            [[_brief(label), in_whole_percent(share)] for label, share in self.classes[:MOST_CLASSES]]
+            [[brief(label, LONGEST), in_whole_percent(share)] for label, share in self.classes[:MOST_CLASSES]]
             + _more(len(self.classes) - MOST_CLASSES, 2),
         )
         if self.importance:
-            rows = [
-                [_brief(name), f"{mean:+.4f}", f"{error:.4f}"] for name, mean, error in self.importance[:MOST_COLUMNS]
-            ]
+            worth = self.importance[:MOST_COLUMNS]
+            rows = [[brief(name, LONGEST), f"{mean:+.4f}", f"{error:.4f}"] for name, mean, error in worth]
             yield (
                 ["column is worth", "nats", "± error"],
                 rows + _more(len(self.importance) - MOST_COLUMNS, 3),
@@ -175,10 +175,7 @@ def _plain(fitted: Fitted, kind: str, why: str) -> Summary:
     """Return what statistics tell without an estimate."""
     statistics = fitted.statistics
     rows, columns, k = round(statistics.rows), len(fitted.schema), len(statistics.classes)
-    size = (
-        f"{rows:,} row{'' if rows == 1 else 's'}, {columns:,} column{'' if columns == 1 else 's'}, "
-        f"{k} class{'' if k == 1 else 'es'}"
-    )
+    size = f"{count(rows, 'row')}, {count(columns, 'column')}, {count(k, 'class')}"
     share = statistics.weight / statistics.total
     classes = tuple((str(label), float(own)) for label, own in zip(statistics.classes, share, strict=True))
     return Summary(f"{kind}: learned from {size}", classes, None, why, (), (), (), 0)
@@ -187,17 +184,9 @@ def _plain(fitted: Fitted, kind: str, why: str) -> Summary:
 def _summary(
     fitted: Fitted, kind: str, found: Quality | None, why: str, worth: tuple[tuple[str, float, float], ...]
 ) -> Summary:
-    plain, notes = _plain(fitted, kind, why), fitted.notes
-    return Summary(
-        plain.title,
-        plain.classes,
-        found,
-        why,
-        worth,
-        _members(fitted),
-        tuple(to_know(notes)),
-        len(details(notes)),
-    )
+    told, left = tuple(to_know(fitted.notes)), len(details(fitted.notes))
+    plain = _plain(fitted, kind, why)
+    return replace(plain, quality=found, importance=worth, members=_members(fitted), notes=told, details=left)
 
 
 def _members(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
@@ -206,10 +195,6 @@ def _members(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     pairs = zip(fitted.pool.members, fitted.pool.shares, strict=True)
     found = [(own.title, float(share), float(own.loss)) for own, share in pairs]
     return tuple(sorted(found, key=lambda own: -own[1]))
-
-
-def _brief(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def _more(rest: int, width: int) -> list[list[str]]:
