@@ -161,18 +161,11 @@ def total(parts: Sequence[str]) -> str:
     return f"({' + '.join(parts)})"
 
 
-def case(branches: Sequence[tuple[str, str]], otherwise: str) -> str:
-    """Return CASE WHEN … THEN … ELSE … END."""
-    if not branches:
-        return otherwise
-    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
-
-
-def switch(subject: str, branches: Sequence[tuple[int, str]], otherwise: str) -> str:
-    """Return CASE subject WHEN … for whole numbers."""
-    if not branches:
-        return otherwise
-    return f"CASE {subject} {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
+def case(branches: Sequence[tuple[object, str]], otherwise: str, subject: str = "") -> str:
+    """Return CASE WHEN … THEN … ELSE … END, of conditions, or of what a subject may be."""
+    whens = [f"WHEN {when} THEN {then}" for when, then in branches]
+    start = ["CASE", subject] if subject else ["CASE"]
+    return " ".join([*start, *whens, f"ELSE {otherwise} END"]) if branches else otherwise
 
 
 def where_known(column: str, text: str, otherwise: str = "0.0e0") -> str:

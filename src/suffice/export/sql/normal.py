@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ..._arrays import Array, np
 from ..program import Dense, Factors, Independent, Mixture, Normal, Program, Projected
 from .cells import Cells
-from .language import Stages, number, switch, total, where_known
+from .language import Stages, case, number, total, where_known
 
 WIDTH = 700  # columns that stages of several covariances may have: PostgreSQL ends at 1600, SQLite at 2000
 LARGE_DF = 1e3  # from here on log(1 + q / df) is taken so that no digits are lost
@@ -136,7 +136,7 @@ class Normals:
         values = self.term.constant[c]
         if np.isinf(self.term.df[c]):
             return f"{number(values[1])} * {known}"
-        return switch(known, [(o, number(value)) for o, value in enumerate(values) if o], "0.0e0")
+        return case([(o, number(value)) for o, value in enumerate(values) if o], "0.0e0", known)
 
     def _decay(self, c: int, q: str, known: str) -> str:
         df = float(self.term.df[c])

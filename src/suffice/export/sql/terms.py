@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..._arrays import Array, Codes, gammaln, np
 from ..program import Counts, LocationScale, Mixture, Pairs, PiecewiseLinear, Program, Table, TreeSums
 from .cells import Cells
-from .language import Language, case, line, number, piecewise, switch, total, where_known
+from .language import Language, case, line, number, piecewise, total, where_known
 from .normal import Normals
 
 STIRLING = 20  # from this count on the series for log x! is exact to rounding
@@ -35,7 +35,7 @@ def table_order(term: Table, c: int, cells: Cells) -> str:
 
 
 def _by_code(code: str, values: Array) -> str:
-    return switch(code, [(i, number(value)) for i, value in enumerate(values)], "0.0e0")
+    return case([(i, number(value)) for i, value in enumerate(values)], "0.0e0", code)
 
 
 def counts(term: Counts, c: int, cells: Cells) -> str:
@@ -73,7 +73,7 @@ def log_factorials(term: Counts, cells: Cells) -> str:
             f" - 1.0e0 / (360.0e0 * {z} * {z} * {z}) + 1.0e0 / (1260.0e0 * {z} * {z} * {z} * {z} * {z})"
             f" - 1.0e0 / (1680.0e0 * {z} * {z} * {z} * {z} * {z} * {z} * {z})"
         )
-        table = switch(x, small, "0.0e0")
+        table = case(small, "0.0e0", x)
         parts.append(f"CASE WHEN {x} IS NULL THEN 0.0e0 WHEN {x} >= {number(STIRLING)} THEN {series} ELSE {table} END")
     return total(parts)
 
@@ -159,9 +159,9 @@ def _parent(term: Pairs, c: int, u: int, cells: Cells) -> str:
         for v, (i, size, start) in enumerate(zip(term.codes, term.sizes, term.starts, strict=True)):
             if v != u and size:
                 values = [(b, number(term.given[c, row, start + b])) for b in range(size)]
-                parts.append(switch(cells.code(i), values, "0.0e0"))
+                parts.append(case(values, "0.0e0", cells.code(i)))
         branches.append((a, total(parts)))
-    return cells.stages.language.double(switch(cells.code(term.codes[u]), branches, "NULL"))
+    return cells.stages.language.double(case(branches, "NULL", cells.code(term.codes[u])))
 
 
 # --- trees ---
