@@ -256,6 +256,14 @@ def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -
     np.testing.assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
 
 
+def test_columns_whose_squares_vanish_are_released_without_a_warning(rng) -> None:
+    y = rng.integers(0, 2, 200)
+    X = np.column_stack([rng.normal(size=200), rng.normal(size=200) + y]) * [1e-310, 1e-160]
+    X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    released = GenerativeClassifier(members="generative").fit(X, y).release()
+    np.testing.assert_allclose(released.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
+
+
 def test_automatic_classifiers_released_alike_merge_and_others_say_what_to_do(penguins) -> None:
     X, y = penguins
     parts = [slice(start, 230, 3) for start in range(3)]

@@ -46,13 +46,19 @@ def fill_shared_out(rows: Array, share: Array, density: Gaussian, form: type[Sca
 
 
 def _expect(cells: Array, row: Codes, codes: Codes, weight: Array, density: Gaussian, form: type[Scatter]) -> Moments:
-    """Return the expected sums of rows `row` (e,) of the used cells, each in class `codes` (e,) with `weight` (e,)."""
+    """Return the expected sums of rows `row` (e,) of the used cells, each in class `codes` (e,) with `weight` (e,).
+
+    Columns are halved or doubled until they vary by about 1, which no digit sees: squares of 1e-160 have lost theirs.
+    """
     means, covariance = density.means[:, density.used], density.covariance.dense()
+    scale = np.ldexp(1.0, np.frexp(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2).max(axis=0)))[1])
+    cells, means, covariance = cells / scale, means / scale, covariance / scale[:, None] / scale
     if form is not PooledScatter and len(covariance) < len(means):
         covariance = np.repeat(covariance, len(means), axis=0)
     total = np.bincount(codes, weights=weight, minlength=len(means)).astype(np.float64)
     parts = row_parts(cells, row, codes, weight, len(covariance) == 1)
-    return add_up(parts, total, means, Regressions.under(covariance))
+    found = add_up(parts, total, means, Regressions.under(covariance))
+    return replace(found, first=found.first * scale, second=found.second * scale[:, None] * scale)
 
 
 def row_parts(cells: Array, row: Codes, codes: Codes, weight: Array, one: bool) -> Iterator[Parts]:
