@@ -28,6 +28,7 @@ from ..stats.statistic import (
     levels as levels_of,
     places,
     scatters,
+    under,
     written_alike,
 )
 from ..stats.texts import KINDS, TextReading
@@ -284,7 +285,7 @@ class FrozenColumns:
             {kind: fields[f"used_{kind}"] for kind in kinds},
             {str(kind): fields[f"basis_{kind}"] for kind in plain["bases"]},
             {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
-            _forest_of(fields, plain),
+            FrozenForest.from_arrays(under("forest_", fields), plain["forest"]) if "forest" in plain else None,
             len(codes_below(np.arange(plain.get("texts", 0)), len(plain["vocabulary"]) + 1, None)),
             _dates_of(plain, d),
         )
@@ -432,15 +433,6 @@ class FrozenColumns:
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
         return out
-
-
-def _forest_of(fields: Fields, plain: Plain) -> FrozenForest | None:
-    """Return the cells and trees of a file, which older ones do not hold."""
-    if "forest" not in plain:
-        return None
-    prefix = "forest_"
-    own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
-    return FrozenForest.from_arrays(own, plain["forest"])
 
 
 def _dates_of(plain: Plain, numbers: int) -> DateParts:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
 from ..losses import CHANCE, LabelledRows, error_of_choice
+from ..stats.rows import taken
 from .limits import ENOUGH_ROWS
 from .table_rows import Index
 
@@ -32,14 +33,7 @@ class HoldoutScorer:
     hopeless: list[str] = field(default_factory=list)
 
     def __getitem__(self, rows: Index) -> HoldoutScorer:
-        return HoldoutScorer(
-            self.codes[rows],
-            self.offset[rows],
-            self.weight[rows],
-            self.single[rows],
-            None if self.best is None else self.best[rows],
-            None if self.place is None else self.place[rows],
-        )
+        return taken(self, rows, "codes", "offset", "weight", "single", "best", "place")
 
     def thinned(self) -> tuple[HoldoutScorer, slice]:
         """Return the judge of every so many rows, which tell settings apart, and which rows they are."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .._arrays import Array, Codes, NDArray, np
 from .._derived import Lazy
 from ..forest.columns import Cells
-from ..stats.rows import Units, fingerprints
+from ..stats.rows import Units, fingerprints, taken
 from .columns import BinnedRows
 from .table_rows import MISSING, Hidden, Index
 
@@ -92,11 +92,8 @@ class Sample:
         return len(self.codes)
 
     def __getitem__(self, index: Index) -> Sample:
-        weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
-        units = None if self.units is None else self.units[index]
-        unseen = None if self.unseen is None else self.unseen[index]
-        place = None if self.place is None else self.place[index]
-        return Sample(self.rows[index], self.codes[index], *weights, units, unseen, place, self.folds)
+        rows, weights = ("rows", "codes", "units", "unseen", "place"), ("removed", "weight", "single", "held")
+        return replace(taken(self, index, *rows, *weights), beside=None)
 
     def hiding(self, columns: Codes) -> Sample:
         """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""

@@ -24,9 +24,9 @@ from ..stats import PatternStats, Statistic
 from ..stats._downdate import faded
 from ..stats.counts import DUST, CodedColumns, less
 from ..stats.reservoir import rows_per_weight
-from ..stats.rows import Units, compact, rows_from_arrays, rows_to_arrays
+from ..stats.rows import Units, compact, rows_from_arrays, rows_to_arrays, taken
 from ..stats.scatter import gather, spread
-from ..stats.statistic import Fields, Plain, amounts, codes as codes_below
+from ..stats.statistic import Fields, Plain, amounts, codes as codes_below, under
 from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
 from .limits import most_weighted
 from .member import Counts, Part, TrainingStats
@@ -235,14 +235,8 @@ class MemberRows(Statistic):
         return cls(TableRows(numbers, coded, texts), codes, copies, weight, k)
 
     def taken(self, index: Codes) -> Self:
-        rows = self.rows[index]
-        return type(self)(
-            replace(rows, coded=compact(rows.coded)),
-            self.codes[index],
-            self.copies[index],
-            self.weight[index],
-            self.k,
-        )
+        left = taken(self, index, "rows", "codes", "copies", "weight")
+        return replace(left, rows=replace(left.rows, coded=compact(left.rows.coded)), sampled=0.0)
 
     def _united(self) -> Self:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
@@ -389,9 +383,7 @@ class MemberStats(Statistic):
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return what `arrays` wrote; a part that older files do not have is not kept."""
-        prefix, seen = "columns_", fields["seen"]
-        own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
-        columns = cls.columns_type.from_arrays(own, plain["columns"])
+        seen, columns = fields["seen"], cls.columns_type.from_arrays(under("columns_", fields), plain["columns"])
         k = len(amounts(seen, None, columns.d))
         parts = {
             part.name: part.from_arrays(fields, plain[part.name], columns, k) if part.name in plain else part({})

@@ -382,52 +382,37 @@ class Diagonal:
         return np.asarray(np.log(self.variance).sum(axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:
-        if self.g == 1:
-            return _shared_distances(rows, means, self.whiten)
-        n, d = rows.shape
-        center = means.mean(axis=0)
-        shifted, precision = means - center, 1.0 / self.variance
-        if far_apart(shifted * np.sqrt(precision)):
-            return self._direct_distances(rows, means)
-        linear = -2.0 * (precision * shifted).T
-        constant = np.einsum("kd,kd,kd->k", precision, shifted, shifted)
-        out = np.empty((n, len(means)))
-
-        def fill(part: slice) -> None:
-            block = rows[part] - center
-            total = block @ linear
-            block *= block
-            total += block @ precision.T
-            total += constant
-            np.maximum(total, 0.0, out=out[part])
-
-        parallel_each(fill, row_chunks(n, chunk_rows(d)), cost=4.0 * rows.size * len(means))
-        return out
+        return _shared_distances(rows, means, self.whiten) if self.g == 1 else self._expanded(rows, means, holes=False)
 
     def observed_distances(self, rows: Array, means: Array) -> Array:
         """Return squared distances (n, k) over the cells that rows have; missing ones (NaN) add nothing."""
+        return self._expanded(rows, means, holes=True)
+
+    def _expanded(self, rows: Array, means: Array, *, holes: bool) -> Array:
         n, d = rows.shape
         center = means.mean(axis=0)
         shifted, precision = means - center, 1.0 / self.variance
         if far_apart(shifted * np.sqrt(precision)):
-            return self._direct_distances(rows, means, missing=0.0)
-        linear, constant = -2.0 * (precision * shifted).T, (precision * shifted**2).T
+            return self._direct_distances(rows, means, 0.0 if holes else np.nan)
+        linear, by_cell = -2.0 * (precision * shifted).T, (precision * shifted**2).T
+        constant = np.einsum("kd,kd,kd->k", *np.broadcast_arrays(precision, shifted, shifted))
         out = np.empty((n, len(means)))
 
         def fill(part: slice) -> None:
             block = rows[part] - center
-            missing = np.isnan(block)
-            block[missing] = 0.0
+            missing = np.isnan(block) if holes else None
+            if missing is not None:
+                block[missing] = 0.0
             total = block @ linear
             block *= block
             total += block @ precision.T
-            total += ~missing @ constant
+            total += constant if missing is None else ~missing @ by_cell
             np.maximum(total, 0.0, out=out[part])
 
-        parallel_each(fill, row_chunks(n, chunk_rows(d)), cost=6.0 * rows.size * len(means))
+        parallel_each(fill, row_chunks(n, chunk_rows(d)), cost=(6.0 if holes else 4.0) * rows.size * len(means))
         return out
 
-    def _direct_distances(self, rows: Array, means: Array, missing: float = np.nan) -> Array:
+    def _direct_distances(self, rows: Array, means: Array, missing: float) -> Array:
         """Like `distances`, without expanding the square, for class means very far apart in some column."""
         scale = np.broadcast_to(1.0 / np.sqrt(self.variance), means.shape)
         out = np.empty((len(rows), len(means)))

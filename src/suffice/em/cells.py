@@ -16,6 +16,7 @@ from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
+from ..stats.rows import taken
 from ..stats.scatter import Scatter
 from .accelerated_em import Climb, Problem, climb
 from .step import (
@@ -261,14 +262,7 @@ class PatternProblem:
     def take(self, units: Codes) -> PatternProblem:
         """Return some of the problems."""
         parts = [part for part in (own.take(units, units) for own in self.parts) if len(part.cells)]
-        return replace(
-            self,
-            parts=parts,
-            weight=self.weight[units],
-            whole=self.whole[units],
-            lonely=self.lonely[units],
-            guard=self.guard[units],
-        )
+        return replace(taken(self, units, "weight", "whole", "lonely", "guard"), parts=parts)
 
     def secured(self, units: Codes) -> PatternProblem:
         """Return the problems with a weak prior on the covariances of these units."""

@@ -278,9 +278,8 @@ def _run(state: _State, job: Job) -> tuple[int, bool]:
 
 def log_shares(stats: MixtureStats) -> Array:
     """Return the logarithms of the classes' shares of the weight (k,)."""
-    weight = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(weight / weight.sum()))
+        return np.asarray(np.log(stats.class_weight / stats.class_weight.sum()))
 
 
 def owners(found: Sequence[Climb]) -> Codes:

@@ -57,7 +57,7 @@ class MixtureFamily(Family):
             inner = _with_prior(stats, self.prior)
         gaussian, notes = self.inner.estimate(inner, replace(settings, classes=component_labels(classes, stats)))
         assert isinstance(gaussian, Gaussian)
-        total = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k)[stats.owner]
+        total = stats.class_weight[stats.owner]
         alone = 1.0 / stats.counts[stats.owner]
         with np.errstate(divide="ignore"):
             log_weight = np.log(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))

@@ -18,7 +18,7 @@ from ..kernels.growing import Nodes, grow
 from ..kernels.trees import WIDEST
 from ..stats.counts import CodedColumns
 from ..stats.rows import Units, mixed
-from ..stats.statistic import Fields, Plain, written_alike
+from ..stats.statistic import Fields, Plain, under, written_alike
 from .columns import Cells, ForestColumns, ForestReading, levels_within
 from .trees import Trees, bagged, drawn
 
@@ -106,12 +106,10 @@ class FrozenForest:
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return what `arrays` wrote; ValueError if the parts do not fit together."""
-        parts: dict[str, Fields] = {"cells": {}, "density": {}, "labels": {}}
-        for name, values in fields.items():
-            part, _, field = name.partition("_")
-            parts[part][field] = values
-        cells = ForestColumns.from_arrays(parts["cells"], plain["cells"])
-        density, labels = (Trees.from_arrays(parts[n], plain[n], cells.sizes) for n in ("density", "labels"))
+        cells = ForestColumns.from_arrays(under("cells_", fields), plain["cells"])
+        density, labels = (
+            Trees.from_arrays(under(f"{name}_", fields), plain[name], cells.sizes) for name in ("density", "labels")
+        )
         return cls(cells, density, labels)
 
 

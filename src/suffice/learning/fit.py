@@ -270,20 +270,16 @@ class MixtureFitted(Fitted):
         search, told = self.components.search(batch.classes), self._block_settings(batch.classes)
         return fit_mixtures(rows, batch.codes, len(batch.classes), batch.weight, self._family.under(told), search)
 
-    def _log_prior_given(self) -> Array | None:
-        """Return log π (k,), None where classes have their shares of the weight."""
-        priors = self.class_priors(self.priors)
-        return None if priors is None else class_log_prior(self.statistics.weight, priors)
-
     def join(self, batch: Batch) -> Joined | None:
         """Return the statistics of all rows, those without a label in every component by their posterior."""
         stats, classes = self._stats, self.statistics.classes
         if stats.is_single:
             return None
         search, told = self.components.search(classes), self._block_settings(classes)
-        prior = self._log_prior_given()
+        priors = self.class_priors(self.priors)
+        prior = None if priors is None else class_log_prior(self.statistics.weight, priors)
         found = join_rows(batch.rows[0], batch.codes, batch.weight, stats, self._family.under(told), search, prior)
-        statistics = ByClass(classes, _weight(found), (found,), len(batch.codes), heaviest=batch.heaviest)
+        statistics = ByClass(classes, found.class_weight, (found,), len(batch.codes), heaviest=batch.heaviest)
         return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
 
     def with_steps(self, joined: Joined) -> Joined:
@@ -332,8 +328,3 @@ class MixtureFitted(Fitted):
     def needs_all_rows(self) -> bool:  # type: ignore[override]
         """Whether a class may have several components, which EM finds."""
         return not self.components.are_single
-
-
-def _weight(stats: MixtureStats) -> Array:
-    """Return the weight of each class (k,)."""
-    return np.bincount(stats.owner, weights=stats.weight, minlength=stats.k).astype(np.float64)

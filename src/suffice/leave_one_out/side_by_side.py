@@ -21,6 +21,7 @@ from ..em.step import Point, Regressions, nearest_spd
 from ..estimate import Settings
 from ..stats import PatternStats, PooledScatter
 from ..stats.pooling import divisors
+from ..stats.rows import taken
 from .downdate import EMPTY, LEAST_KEPT, ROOM
 
 MANY = 256  # rows side by side
@@ -82,13 +83,8 @@ class _Shown:
     def take(self, units: Codes) -> _Shown:
         """Return the same for some of the estimates (ascending)."""
         kept = np.isin(self.leaving, units)
-        return replace(
-            self,
-            leaving=np.searchsorted(units, self.leaving[kept]),
-            own=self.own[kept],
-            less=self.less[kept],
-            cells=self.cells[kept],
-        )
+        left = taken(self, kept, "leaving", "own", "less", "cells")
+        return replace(left, leaving=np.searchsorted(units, left.leaving))
 
     def sums(self, mean: Array) -> tuple[Array, Array, Array]:
         """Return, about means (b, q, d): sums of squares (b, o, o), sums (b, q, o) and the weight of the rows (b,)."""

@@ -16,7 +16,7 @@ from ._downdate import subtract_weights
 from .gaussian import GaussianStats
 from .patterns import CompletedStats, PatternStats
 from .scatter import gather, spread
-from .statistic import Fields, Plain, Statistic, amounts, at_most, codes as codes_below
+from .statistic import Fields, Plain, Statistic, amounts, at_most, codes as codes_below, under
 
 MOST_STEPS = 1 << 31
 KINDS: dict[str, type[Statistic]] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
@@ -57,6 +57,11 @@ class MixtureStats(Statistic):
     def counts(self) -> Codes:
         """How many components each class has (k,)."""
         return np.bincount(self.owner, minlength=self.k)
+
+    @property
+    def class_weight(self) -> Array:
+        """The weight of each class (k,)."""
+        return np.bincount(self.owner, weights=self.weight, minlength=self.k).astype(np.float64)
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both; MergeError unless every class is one component on both sides."""
@@ -155,8 +160,7 @@ class MixtureStats(Statistic):
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        own = {name.removeprefix("inner_"): v for name, v in fields.items() if name.startswith("inner_")}
-        inner = KINDS[plain["type"]].from_arrays(own, plain["inner"])
+        inner = KINDS[plain["type"]].from_arrays(under("inner_", fields), plain["inner"])
         weight, k = amounts(fields["weight"], None), len(fields["asked"])
         owner = codes_below(fields["owner"], k, len(weight))
         if not np.array_equal(np.unique(owner), np.arange(k)) or (np.diff(owner) < 0).any():

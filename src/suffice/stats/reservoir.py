@@ -32,6 +32,7 @@ from .rows import (
     rows_to_arrays,
     some_of,
     take_rows,
+    taken,
 )
 from .statistic import Fields, Plain, amounts, codes as codes_below
 
@@ -215,16 +216,8 @@ class Reservoir:
 
     def part(self, index: Codes) -> Self:
         """Return some of the rows, by their numbers."""
-        return replace(
-            self,
-            rows=tuple(_some(part, index) for part in self.rows),
-            codes=self.codes[index],
-            copies=self.copies[index],
-            weight=self.weight[index],
-            priority=self.priority[index],
-            identity=self.identity[index],
-            group=None if self.group is None else self.group[index],
-        )
+        left = taken(self, index, "codes", "copies", "weight", "priority", "identity", "group")
+        return replace(left, rows=tuple(_some(part, index) for part in self.rows))
 
     def _within(self, limit: Keys) -> Self:
         """Return the rows with priorities up to the limits (k,) of their classes."""

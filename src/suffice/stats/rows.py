@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np, row_chunks, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
@@ -18,6 +18,7 @@ from .counts import CodedColumns, TextColumns
 from .statistic import Fields, Plain, codes as codes_below, floats, in_range, levels as levels_of
 
 Keys = NDArray[np.uint64]
+V = TypeVar("V")
 
 SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the mantissa
 
@@ -31,6 +32,12 @@ def take_rows(part: Any, index: Codes | slice | NDArray[np.bool_]) -> Any:
     if isinstance(part, tuple):  # CodedColumns
         return part._replace(codes=tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
     return take(part, index) if is_device_array(part) else part[index]
+
+
+def taken(value: V, index: Codes | slice | NDArray[np.bool_], *names: str) -> V:
+    """Return a dataclass with some rows of these fields, of which one that is None stays so."""
+    parts = {name: getattr(value, name) for name in names}
+    return replace(value, **{name: None if part is None else part[index] for name, part in parts.items()})  # type: ignore[type-var]
 
 
 def without_lost(before: CodedColumns, rows: CodedColumns, declared: Sequence[bool]) -> CodedColumns:

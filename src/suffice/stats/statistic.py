@@ -95,6 +95,11 @@ def in_range(mean: Array, weight: Array) -> None:
             raise ValueError("means whose squares overflow")
 
 
+def under(prefix: str, fields: Mapping[str, Stored]) -> dict[str, Stored]:
+    """Return the arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
+
+
 def grouped(fields: Mapping[str, Array], prefix: str) -> dict[str, dict[str, Array]]:
     """Return arrays named `prefix` + number + "_" + name by number, then by name."""
     groups: dict[str, dict[str, Array]] = {}

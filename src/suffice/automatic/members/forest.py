@@ -16,6 +16,7 @@ from ..._arrays import Array, Codes, NDArray, np
 from ...errors import DataError, ExportError
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
+from ...stats.statistic import under
 from ..columns import BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
 from ..member import Candidate, Counts, Inputs, Member, Part, Setting, TrainingStats
@@ -57,8 +58,8 @@ class LeafSums(Part):
             return cls({})
         if columns.forest is None:
             raise ValueError("leaves without a forest")
-        own = {name.removeprefix("leaf_"): values for name, values in fields.items() if name.startswith("leaf_")}
-        return cls({0: LeafArrays.read(own, LeafArrays.zero(columns.forest.cells, columns.forest.density, k))})
+        none = LeafArrays.zero(columns.forest.cells, columns.forest.density, k)
+        return cls({0: LeafArrays.read(under("leaf_", fields), none)})
 
 
 @dataclass(frozen=True)

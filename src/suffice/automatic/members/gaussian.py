@@ -15,7 +15,7 @@ from ...densities.gaussian import MANY
 from ...export.program import Term
 from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import GaussianStats, PatternStats
-from ...stats.statistic import Fields, Plain
+from ...stats.statistic import Fields, Plain, under
 from ..columns import BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
@@ -87,10 +87,7 @@ class GaussianPart(Part):
 
     @classmethod
     def from_arrays(cls, fields: Mapping[str, Array], plain: Any, columns: FrozenColumns, k: int) -> GaussianPart:
-        def under(prefix: str) -> dict[str, Array]:
-            return {name.removeprefix(prefix): own for name, own in fields.items() if name.startswith(prefix)}
-
-        versions = {version: PatternStats.from_arrays(under(f"{version}_"), own) for version, own in plain.items()}
+        versions = {name: PatternStats.from_arrays(under(f"{name}_", fields), own) for name, own in plain.items()}
         right = set(versions) == set(columns.kinds) and all(own.k == k for own in versions.values())
         if not right or any(own.d != columns.width(version) for version, own in versions.items()):
             raise ValueError("statistics of the members")
