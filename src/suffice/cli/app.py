@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from shlex import join
 from typing import Annotated, Any, Literal
@@ -109,9 +110,10 @@ def command(name: str) -> Command:
 
 
 def summary(name: str) -> str:
-    """Return the first line of the help of a command, read off its file, which would take long to run for a list."""
+    """Return the first line of the help of a command, read off its source: to import them all takes long."""
     file, _, function = COMMANDS[name].partition(":")
-    text = Path(__file__).with_name(f"{file}.py").read_text(encoding="utf-8")
+    source = files(__package__).joinpath(f"{file}.py")
+    text = source.read_text(encoding="utf-8") if source.is_file() else ""  # installed as bytecode alone, it has none
     return text.partition(f"\ndef {function}(")[2].partition('"""')[2].partition("\n")[0]
 
 
