@@ -9,8 +9,7 @@ from suffice.automatic import joint_choice
 from suffice.automatic.members.forest import LeafWeights
 from suffice.automatic.pooled import PooledFitted
 from suffice.forest import FrozenForest
-from suffice.leave_one_out.wishart import LeftOut
-from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
+from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 CORRELATION = 0.9
