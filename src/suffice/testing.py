@@ -54,11 +54,11 @@ def assert_close(actual: Array, expected: Array, tolerance: float, what: str) ->
     assert gap.max(initial=0.0) <= tolerance, f"{what}: log densities differ by {gap.max():.3g}"
 
 
+# ── The laws of a family: statistics add up, densities integrate to one, and agree with leave-one-out ─────────────────
+
+
 GRID = 400_000  # points at which a density of a number is added up
 NEAR_ONE = 1e-5
-# ── The laws that every member of the automatic classifier keeps ──────────────────────────────────────────────────────
-
-
 ROWS_LEFT_OUT = 4
 
 
@@ -370,6 +370,9 @@ def _draws(case: ModelCase, rng: Random) -> None:
         mine = case.model.predict_joint_log_proba(fresh)[:, c] - np.log(case.model.priors_[c])
         lost = float((mine - again.predict_joint_log_proba(fresh)[:, c] + np.log(again.priors_[c])).mean())
         assert abs(lost) < 0.1 + d / 100, f"a refit to drawn rows of class {label!r} is {lost:.3g} nats a row off"
+
+
+# ── The laws that every member of the automatic classifier keeps ──────────────────────────────────────────────────────
 
 
 HEAVY = 2.5  # the weight of every other row

@@ -1,4 +1,4 @@
-"""Which column pushed towards which class: log posterior odds as a sum over columns."""
+"""Which column pushed towards which class: log posterior odds as a sum over columns, and over words of texts."""
 
 from __future__ import annotations
 

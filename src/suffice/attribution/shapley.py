@@ -1,4 +1,4 @@
-"""Shapley values of log densities: what each column adds, averaged over orders of columns, from one factor an order."""
+"""Shapley values of log densities: what each column adds to those before it, averaged over orders of columns."""
 
 from __future__ import annotations
 
@@ -241,8 +241,7 @@ def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array
     return out
 
 
-# ── Log densities of the first columns in an order, however many, from one factor of the order; for many orders at
-#    once
+# ── Log densities of the first columns in an order, however many, from one factor of the order ────────────────────────
 #
 # Gaussians, Student t, and mixtures of either have them: all that a row says to these is squared distances, and the one
 # in the first j columns is the sum of the first j squares of the row whitened by the factor of the whole order.

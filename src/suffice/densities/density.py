@@ -81,7 +81,7 @@ def _below(z: Array, df: Array) -> Array:
     return np.where(endless, ndtr(z), stdtr(np.where(endless, 1.0, df), z))
 
 
-# ── What a class-conditional density over one block of columns is asked, and the distribution of its missing cel ─────
+# ── What a missing cell may hold, by class; and what every density is asked ───────────────────────────────────────────
 
 
 NEAR = np.arange(-7.0, 7.5)  # scales from the centre, for tails like a Gaussian's

@@ -1,4 +1,4 @@
-"""EM for missing cells by passes over rows in memory, for very many patterns of missing cells; and single E steps.
+"""EM for missing cells by passes over rows in memory, for very many patterns; single E steps; and draws of the cells.
 
 `fill` and `sweep` are an E step over some rows, whose sums add. The maximum is that of `cells.complete`.
 """
@@ -185,7 +185,7 @@ def complete_rows(rows: Array, codes: Codes, k: int, weight: Array | None, form:
     return CompletedStats(complete, cells.weight, secured, reached.steps, reached.moved)
 
 
-# ── Statistics of Gaussians whose missing cells are drawn, not expected: the imputation step of data augmentation ─────
+# ── Statistics of Gaussians whose missing cells are drawn, not expected: data augmentation ────────────────────────────
 #
 # Tanner & Wong (1987), doi:10.1080/01621459.1987.10478458; Schafer, Analysis of Incomplete Multivariate Data (1997),
 # section 5.4. Rows are not needed: with x_m = μ_m + B (x_o − μ_o) + e, e ~ N(0, C), what the noise of the n rows of a

@@ -1,4 +1,4 @@
-"""Trees as plain arrays, sums of leaf values over them, and their Shapley values."""
+"""Trees as plain arrays, what each is dealt of rows and cells, sums of leaf values over them, and Shapley values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Learn from a table in memory; rows without a label count in every class by their posterior, found by EM.
+"""Learn from a table in memory: classes, with rows without a label by EM; and mixtures of several components by EM.
+
+Rows without a label count in every class by their posterior.
 
 Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085.
 """

@@ -34,8 +34,7 @@ from ..stats import FullScatter, GaussianStats
 
 # ── Leave-one-out of a B + S_c for all strengths a at once, by a generalized eigendecomposition ───────────────────────
 #
-# What `wishart` says of a row and its weight is worked out here for one γ: S_c is diagonalised in these coordinates,
-# and a row leaves by formulas of rank one.
+# For one γ: S_c is diagonalised in coordinates in which B is the identity, and a row leaves by formulas of rank one.
 
 
 LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
@@ -273,7 +272,7 @@ def _kinds(weight: Array) -> tuple[Array, Codes]:
     return kinds, place.reshape(-1)
 
 
-# ── Gaussian classes under a normal-inverse-Wishart prior, with exact leave-one-out over a whole grid of its set ───
+# ── Gaussian classes, their scores over the whole grid of strengths and spheres ───────────────────────────────────────
 
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)

@@ -1,4 +1,4 @@
-"""How good a model is: calibration, learning curve, what columns are worth, and outlier p-values."""
+"""How good a model is: calibration, learning curve, what columns are worth, outlier p-values, and the next periods."""
 
 from __future__ import annotations
 
@@ -439,7 +439,7 @@ class OutlierPValuesDisplay:
         self.figure_ = self.ax_.figure
         n, bins = len(self.pvalues), len(self.counts)
         flat = n / bins
-        half = 1.959964 * np.sqrt(flat * (1.0 - 1.0 / bins))
+        half = HALF * np.sqrt(flat * (1.0 - 1.0 / bins))
         self.ax_.axhspan(max(flat - half, 0.0), flat + half, color="#999999", alpha=0.25, linewidth=0, zorder=0)
         step = 1.0 / bins
         self.bars_ = self.ax_.bar(

@@ -242,7 +242,7 @@ def _p(value: float) -> str:
     return "–" if value != value else "1" if value > 0.9995 else f"{value:.2g}" if value >= 1e-300 else "<1e-300"
 
 
-# ── What has moved between the rows a model has learned and new ones: column by column, in class shares, and at  ────
+# ── Both sides read and compared: columns, class shares, pairs of columns, densities ──────────────────────────────────
 
 
 NO_ROWS = "means and counts by statistics, as no rows are kept"

@@ -239,7 +239,7 @@ class Pair(NamedTuple):
         return np.array([*(place[label] for label in side.classes), -1])[side.codes]
 
 
-# ── How much one column has moved, and the p-values that it has not: at all, within classes, and beside class sh ───
+# ── How much a column has moved, and p-values that it has not: at all, within classes, beside class shares ────────────
 
 
 MOST_LEVELS = 20  # of one column, that are told apart in what class shares leave over

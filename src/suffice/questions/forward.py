@@ -204,7 +204,7 @@ def brief(value: float, words: Callable[[float], str]) -> str:
     return "–" if value != value else words(float(value))
 
 
-# ── How good models are at what comes next: learned from the periods before, judged by the period after, one by  ────
+# ── Models of the periods before each, and what they lose at the next ─────────────────────────────────────────────────
 
 
 DISTINCT = 12  # times that are a period each, where nothing is said

@@ -61,7 +61,7 @@ def posteriors(fitted: Fitted, covering: bool = False) -> list[Draw | None]:
     return found
 
 
-# ── How sure the probability of a class is: an interval around each, from draws of the parameters ─────────────────────
+# ── Intervals of class probabilities, from draws of the parameters ────────────────────────────────────────────────────
 
 
 DRAWS = 399  # of parameters: between the 20th smallest and the 20th largest of 399 the next one falls with .9

@@ -23,7 +23,7 @@ from ..schema import Kind
 
 ROUNDING = 8.0 * np.finfo(np.float64).eps  # of a number read from text and converted once or twice, relative
 LEAST = 1e5 * ROUNDING  # a step finer than this share of the largest number is the rounding of floating point
-SETTLED = 64.0 * ROUNDING
+SETTLED = 64.0 * ROUNDING  # of the largest number: so near are values to multiples of their step
 SURE = 0.05  # errors above this share of the step say nothing about it
 DIGITS = 15
 WRITTEN = 1e9  # a step of more digits was not written down
@@ -332,8 +332,8 @@ class Recorded:
         step, first, last = self.step[j], low, high
         half = 0.0 if np.isnan(step) else 0.5 * step
         if half:
-            first = self.phase[j] + np.ceil((low - self.phase[j]) / step - 1e-6) * step
-            last = self.phase[j] + np.floor((high - self.phase[j]) / step + 1e-6) * step
+            first = self.phase[j] + np.ceil((low - self.phase[j]) / step - NEAR) * step
+            last = self.phase[j] + np.floor((high - self.phase[j]) / step + NEAR) * step
         if max(first, self.low[j]) > min(last, self.high[j]):
             return None
         below = -np.inf if self.piled_low[j] else self.low[j] - half

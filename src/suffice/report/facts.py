@@ -1,4 +1,4 @@
-"""What there is to say of a fitted model, as plain values that JSON can hold."""
+"""What there is to say of a fitted model, and what it says of rows, as plain values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -244,8 +244,7 @@ def costs(view: View) -> Any:
         return None
 
 
-# ── What a model says of rows, as plain values: answers, how good they are, unusual rows, and labels that look
-#    wrong
+# ── Of the rows of a table: answers, how good they are, unusual rows, and labels that look wrong ──────────────────────
 
 
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps

@@ -1,7 +1,7 @@
-"""Tables without column names: arrays, lists of rows, and SciPy sparse matrices, whose cells not stored are zeros.
+"""Tables without column names: arrays, also of other libraries, lists of rows, and SciPy sparse matrices.
 
-Families of counts read sparse matrices as they are. All others read every cell, and get these columns dense, if memory
-allows it.
+Cells of sparse matrices that are not stored are zeros. Families of counts read them as they are. All others read every
+cell, and get these columns dense, if memory allows it.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _refuse_odd(rows: sparse.csr_array) -> None:
         raise DataError.overflowing([int(rows.indices[int(np.argmax(large))])])
 
 
-# ── Arrays of other libraries (PyTorch, CuPy): which stay where they live, and their columns read there ───────────────
+# ── Arrays of other libraries (PyTorch, CuPy), which stay where they live ─────────────────────────────────────────────
 
 
 def dispatches() -> bool:

@@ -1,4 +1,4 @@
-"""The protocol of a family: read columns, sum them to statistics, estimate a density.
+"""The protocol of a family: read columns, sum them to statistics, estimate a density; and leave a row out again.
 
 Everything a person may disagree about (smoothing, priors, floors) enters at `estimate`: statistics hold facts only.
 A `Block` is some columns with their family; what users hand in is wrapped once, by `as_family`.
