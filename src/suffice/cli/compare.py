@@ -26,7 +26,7 @@ from .comparison import (
     with_titles,
 )
 from .files import check_output, write_table
-from .models import MORE, PEER_TITLES, YARDSTICK, Fit, fit_ours, fit_peer, make_estimator, usable_columns
+from .models import MORE_PEERS, PEER_TITLES, YARDSTICK, Fit, fit_ours, fit_peer, make_estimator, usable_columns
 from .output import COMMON, Common, Facts, TargetProblem, UsageProblem, page_width, progress
 from .parameters import AS_IT_IS, DataPath, Out, Periods, Seed, Switch, TableOptions, Target, Time
 from .training import Training, group_numbers, read_training
@@ -106,7 +106,7 @@ def compare(
 
     $ suffice compare penguins.csv --target species --time year
     """
-    order = (*ORDER, *MORE) if peers else ORDER
+    order = (*ORDER, *MORE_PEERS) if peers else ORDER
     if curve and (by is not None or folds is not None):
         raise UsageProblem("--curve always judges by five folds. Next: leave out --by and --folds, or --curve.")
     if not curve and (draws is not None or output is not None):
@@ -150,12 +150,15 @@ def _show_forward(
     training: Training, target: str, time: str, periods: int | None, order: Sequence[str], common: Common
 ) -> None:
     """Print how good models are at the periods to come."""
-    cut = cut_times(training, periods)
+    from ..questions.forward import cut_periods
+    from ..table.labels import read_times
+
+    period, spans = cut_periods(read_times(training.time, len(training.labels)), periods)
     with progress(common, "Comparing", len(order)) as advance:
-        found = [forward_of(name, training, cut, advance) for name in order]
+        found = [_forward_of(name, training, period, spans, advance) for name in order]
     setup = {"target": target, "time": time, "rows": len(training.labels), "classes": training.classes}
     document = {**setup, "models": [own.forward_document() for own in found]}
-    common.answer(document, "\n".join(render_forward(setup, found, page_width())))
+    common.answer(document, "\n".join(_render_forward(setup, found, page_width())))
 
 
 Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
@@ -269,27 +272,21 @@ def _run_folds(
 # ── `suffice compare --time`: models that learned from the periods before, each judged by the next, side by side ──────
 
 
-Cut = tuple["Codes", list[tuple[str, str]]]  # the period of each row, and the first and last time of each
+def _forward_of(
+    name: str, training: Training, period: Codes, spans: list[tuple[str, str]], advance: Callable[[int], None]
+) -> Result:
+    """Return how good a model is at each period but the first, or a note saying why that cannot be told.
 
-
-def cut_times(training: Training, periods: int | None) -> Cut:
-    """Return the periods of rows; DataError where their times do not tell."""
-    from ..questions.forward import cut
-    from ..table.labels import read_times
-
-    return cut(read_times(training.time, len(training.labels)), periods)
-
-
-def forward_of(name: str, training: Training, cut: Cut, advance: Callable[[int], None]) -> Result:
-    """Return how good a model is at each period but the first, or a note saying why that cannot be told."""
+    `period` (n,) are the numbers of the rows' periods, `spans` the first and the last time of each.
+    """
     answer = Result(name)
     try:
         if name in PEER_TITLES:
-            answer.forward = _peer(fit_peer(name, training), training, *cut)
+            answer.forward = _forward_of_peer(fit_peer(name, training), training, period, spans)
         else:
             given = training.columns.select(answer.usable(training)), training.labels, None, training.groups
-            found = make_estimator(name).validate_forward(*given, time=cut[0], periods=len(cut[1]))
-            since, until = zip(*cut[1][1:], strict=True)
+            found = make_estimator(name).validate_forward(*given, time=period, periods=len(spans))
+            since, until = zip(*spans[1:], strict=True)
             answer.forward = replace(found, since=since, until=until)
     except ValueError as error:  # ours, or scikit-learn's of a single class
         answer.note(one_line(error))
@@ -297,10 +294,10 @@ def forward_of(name: str, training: Training, cut: Cut, advance: Callable[[int],
     return answer
 
 
-def _peer(fit: Fit, training: Training, period: Codes, spans: list[tuple[str, str]]) -> ForwardValidation:
+def _forward_of_peer(fit: Fit, training: Training, period: Codes, spans: list[tuple[str, str]]) -> ForwardValidation:
     """Return the same of a model of scikit-learn, fitted anew to the rows of all periods before."""
     from .._arrays import np
-    from ..questions.forward import Answer, TimedRows, forward
+    from ..questions.forward import Answer, TimedRows, judge_periods
     from ..stats.rows import group_keys
     from ..table.labels import read_groups
 
@@ -315,10 +312,10 @@ def _peer(fit: Fit, training: Training, period: Codes, spans: list[tuple[str, st
 
     keys = group_keys(read_groups(training.groups, len(period)), training.columns.column_names)
     rows = TimedRows(period, spans, training.classes, training.codes, None, keys)
-    return forward(model, rows, (), level=0.9)
+    return judge_periods(model, rows, (), level=0.9)
 
 
-def render_forward(setup: Facts, models: Sequence[Result], width: int) -> list[str]:
+def _render_forward(setup: Facts, models: Sequence[Result], width: int) -> list[str]:
     """Return two tables as lines of text of up to `width` characters: means over all periods, and losses of each."""
     from ..questions.forward import brief, span
     from ..questions.quality import in_nats, in_percent

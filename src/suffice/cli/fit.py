@@ -18,13 +18,23 @@ from .models import (
     declared,
     is_large,
     is_many,
-    learn,
+    learn_in_parts,
     make_estimator,
     read_families,
     remark_left_out,
     usable_columns,
 )
-from .output import COMMON, Common, Facts, UsageProblem, in_a_sentence, judge_anew, plain, print_json, progress_of_em
+from .output import (
+    COMMON,
+    Common,
+    Facts,
+    UsageProblem,
+    judge_anew,
+    print_json,
+    progress_of_em,
+    quality_facts,
+    quality_sentence,
+)
 from .parameters import AS_IT_IS, DataPath, Force, NewModel, Ordered, TableOptions, Target, Texts, Weight
 from .training import in_order, read_orders, read_training
 
@@ -147,7 +157,7 @@ def fit(
         used, left_out = usable_columns(model, found)
         estimator = make_estimator(model, families=read_families(wanted, found, data), **options)
         known: Facts = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
-        learn(estimator, found, data, target, common, engine=scheduler or engine, **known)
+        learn_in_parts(estimator, found, data, target, common, engine=scheduler or engine, **known)
         rows, unlabelled = estimator.statistics_.rows, estimator._fitted.past.unlabelled
     else:
         with progress_of_em(common, f"Learning from {data.name}"):
@@ -186,7 +196,7 @@ def _say_learned(
                 "rows": rows,
                 "rows_without_label": unlabelled,
                 "notes": [str(note) for note in estimator.notes_],
-                "quality": plain(judge_anew(estimator, common)),
+                "quality": quality_facts(judge_anew(estimator, common)),
             }
         )
     remark_left_out(model, left_out, common)
@@ -196,7 +206,7 @@ def _say_learned(
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
     common.remark(f"It {estimator.rows_held_}.{_for_none(model, estimator.keep_rows)}")
     if not common.quiet:  # nobody would read it
-        common.remark(in_a_sentence(judge_anew(estimator, common)))
+        common.remark(quality_sentence(judge_anew(estimator, common)))
 
 
 def _check_options(model: str, given: Facts, scheduler: str | None, engine: str) -> None:

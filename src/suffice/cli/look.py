@@ -113,7 +113,7 @@ def _told(found: Facts, target: str | None, width: int) -> list[str]:
     if target is not None:
         lines += _wrapped(f"{target}: {_classes(found['classes'])}", width)
     if columns:
-        lines += ["", *align(_rows(columns[:MOST_COLUMNS]), left=(0, 1, 4), width=width)]
+        lines += ["", *align(_column_rows(columns[:MOST_COLUMNS]), left=(0, 1, 4), width=width)]
     if every > MOST_COLUMNS:
         lines.append(f"… and {count(every - MOST_COLUMNS, 'more column')}; --json has up to {len(columns):,}")
     if found["holes"]:
@@ -124,7 +124,7 @@ def _told(found: Facts, target: str | None, width: int) -> list[str]:
     return lines if found["alerts"] else [*lines[:-1], "Nothing stands out."]
 
 
-def _rows(columns: Sequence[Facts]) -> list[list[str]]:
+def _column_rows(columns: Sequence[Facts]) -> list[list[str]]:
     rows = [["column", "kind", "missing", "distinct", "holds"]]
     for own in columns:
         missing = "" if own["missing"] is None else _share(own["missing"])
@@ -159,6 +159,9 @@ def _share(p: float) -> str:
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Return a text in lines of at most so many characters."""
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+# ── `suffice labels`: which labels of a table are probably wrong ──────────────────────────────────────────────────────
 
 
 def labels(
@@ -201,8 +204,7 @@ def labels(
     from .._arrays import np
     from ..questions.suspect_labels import flag_labels, judge_labels
 
-    if model == "mixture":
-        raise UsageProblem("--model mixture leaves no row out: EM would run again for each. Next: --model auto.")
+    _refuse_mixture(model)
     check_output(output, [(data, "table")])
     with progress(common, f"Judging the labels of {data.name}"):
         training = read_training(data, target, table, weight, common)
@@ -213,7 +215,7 @@ def labels(
         wrong = judged.wrong
         flagged = np.flatnonzero(flag_labels(wrong, fdr))
         flagged = flagged[np.argsort(-wrong[flagged], kind="stable")]
-        answer = _suspects(estimator, columns, training, judged, flagged, top)
+        answer = _label_suspects(estimator, columns, training, judged, flagged, top)
     remark_left_out(model, left_out, common)
     expected = float(wrong.sum())
     common.remark(
@@ -224,7 +226,12 @@ def labels(
     deliver(answer, output, common, facts, "suspects")
 
 
-def _suspects(
+def _refuse_mixture(model: ModelName) -> None:
+    if model == "mixture":
+        raise UsageProblem("--model mixture leaves no row out: EM would run again for each. Next: --model auto.")
+
+
+def _label_suspects(
     estimator: GenerativeEstimator, columns: Table, training: Training, judged: JudgedLabels, flagged: Codes, top: int
 ) -> Table:
     """Return a row per suspect: number, given label, p(wrong), likeliest other label, and what speaks against it."""
@@ -298,8 +305,7 @@ def cells(
     --------
     $ suffice cells penguins.csv --target species -o suspects.csv
     """
-    if model == "mixture":
-        raise UsageProblem("--model mixture leaves no row out: EM would run again for each. Next: --model auto.")
+    _refuse_mixture(model)
     check_output(output, [(data, "table")])
     with progress(common, f"Judging the cells of {data.name}"):
         training = (
@@ -316,7 +322,7 @@ def cells(
         f"{count(len(found.cells), 'suspect')} among {count(judged, 'cell')}, of which about {100 * fdr:g} % are right "
         "after all."
     )
-    deliver(_answer(found, columns, training), output, common, {"judged": judged, "fdr": fdr}, "suspects")
+    deliver(_cell_suspects(found, columns, training), output, common, {"judged": judged, "fdr": fdr}, "suspects")
 
 
 def _unlabelled(data: Path, table: TableOptions, common: Common) -> Training:
@@ -338,7 +344,7 @@ def _unlabelled(data: Path, table: TableOptions, common: Common) -> Training:
     return Training(columns, pa.array(["row"] * n), None, 0, np.arange(1, n + 1))
 
 
-def _answer(found: SuspectCells, columns: Table, training: Training) -> Table:
+def _cell_suspects(found: SuspectCells, columns: Table, training: Training) -> Table:
     """Return a row per suspect."""
     import pyarrow as pa
 

@@ -185,7 +185,7 @@ def declared(data: Path, target: str, table: TableOptions, weight: str | None, c
     return Declared(columns, source)
 
 
-def learn(
+def learn_in_parts(
     estimator: GenerativeEstimator, table: Declared, data: Path, target: str, common: Common, **told: Any
 ) -> None:
     """Fit to a table in parts."""
@@ -200,7 +200,7 @@ def learn(
 
 
 YARDSTICK = "logistic"
-MORE = ("forest", "boosting")
+MORE_PEERS = ("forest", "boosting")
 PEER_TITLES = {
     YARDSTICK: "scikit-learn logistic regression",
     "forest": "scikit-learn random forest",
@@ -209,7 +209,7 @@ PEER_TITLES = {
 MOST_NATIVE_LEVELS = 255  # of a category that histogram gradient boosting takes as it is
 
 
-class Fitted(NamedTuple):
+class FoldModel(NamedTuple):
     """A model of some of the rows: its classes, the posterior of other rows, and the seconds of the fit alone."""
 
     classes: NDArray[Any]
@@ -217,7 +217,7 @@ class Fitted(NamedTuple):
     seconds: float
 
 
-Fit = Callable[["Codes"], Fitted]  # of the rows with these numbers
+Fit = Callable[["Codes"], FoldModel]  # of the rows with these numbers
 
 
 def fit_ours(
@@ -230,14 +230,14 @@ def fit_ours(
     """Return what fits one of our models to these columns of some of the rows; `note` is called with its notes."""
     table = training.columns.select(columns)
 
-    def fit(learn: Codes) -> Fitted:
+    def fit(learn: Codes) -> FoldModel:
         rows, labels = table.take(learn), training.labels.take(learn)
         started = time.perf_counter()
         estimator = make_estimator(name).fit(rows, labels, groups=None if groups is None else groups.take(learn))
         seconds = time.perf_counter() - started
         if note is not None:
             note(*estimator.notes_)
-        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(table.take(rest)), seconds)
+        return FoldModel(estimator.classes_, lambda rest: estimator.predict_proba(table.take(rest)), seconds)
 
     return fit
 
@@ -251,20 +251,20 @@ def fit_peer(name: str, training: Training) -> Fit:
     if name == "boosting":
         rows[:, categories] = np.where(rows[:, categories] < 0, np.nan, rows[:, categories])
 
-    def fit(learn: Codes) -> Fitted:
-        model = _peer(name, rows, numbers, categories)
+    def fit(learn: Codes) -> FoldModel:
+        model = _peer_classifier(name, rows, numbers, categories)
         with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
             warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
             own, truth = rows[learn], labels[learn]
             started = time.perf_counter()
             model.fit(own, truth)
             seconds = time.perf_counter() - started
-        return Fitted(model.classes_, lambda rest: model.predict_proba(rows[rest]), seconds)
+        return FoldModel(model.classes_, lambda rest: model.predict_proba(rows[rest]), seconds)
 
     return fit
 
 
-def _peer(name: str, rows: Array, numbers: list[int], categories: list[int]) -> ClassifierMixin:
+def _peer_classifier(name: str, rows: Array, numbers: list[int], categories: list[int]) -> ClassifierMixin:
     """Return a classifier behind standardised numbers, missing ones marked, and one-hot categories.
 
     Gradient boosting takes the cells as they are: missing ones, and categories by their codes.

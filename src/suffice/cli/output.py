@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from ..questions.quality import Quality
 
 
+Facts = dict[str, Any]  # plain values under their names, as JSON has them
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Common:
@@ -73,9 +76,6 @@ WIDTH = 80  # of a page that is no terminal
 NARROWEST = 30
 
 
-Facts = dict[str, Any]  # plain values under their names, as JSON has them
-
-
 def tell(text: object, whole: bool = False) -> None:
     """Print a message on stderr, broken between words where people read it: at a terminal, or as wide as COLUMNS.
 
@@ -97,10 +97,10 @@ def broken(text: str, width: int) -> list[str]:
 
 def print_json(document: Facts) -> None:
     """Print one JSON document; numbers that JSON cannot hold (NaN, infinity) become null."""
-    from ..questions.frames import plain as plain_values
+    from ..questions.frames import plain
 
     ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    text = json.dumps(plain_values(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str)
+    text = json.dumps(plain(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str)
     print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON
 
 
@@ -133,15 +133,15 @@ def progress_of_em(common: Common, what: str) -> Iterator[None]:
 
     with _bar(common, what, None) as update:
 
-        def tell(step: int, likelihood: float) -> None:
+        def show_step(step: int, likelihood: float) -> None:
             update({"description": visible(f"{what}: EM step {step}, log likelihood {likelihood:,.2f}")})
 
-        def show(stage: str) -> None:
+        def show_stage(stage: str) -> None:
             update({"description": visible(f"{what}: {stage}")})
             if stage.startswith(EXPECTED):
                 common.remark(f"{what}: {stage}.")
 
-        with watch(tell), listen(show):
+        with watch(show_step), listen(show_stage):
             yield
 
 
@@ -178,7 +178,7 @@ def rows_progress(common: Common, what: str) -> Iterator[Watcher]:
     """Show a bar with the rows done and the time left while the block runs; it receives what `fit_table` calls."""
     with _bar(common, what, None) as update:
 
-        def tell(done: Progress) -> None:
+        def show(done: Progress) -> None:
             text = (
                 f"{what}: {done.rows:,} rows" if done.total is None else f"{what}: {done.rows:,} of {done.total:,} rows"
             )
@@ -190,7 +190,7 @@ def rows_progress(common: Common, what: str) -> Iterator[Watcher]:
                 known = {"completed": done.share, "total": 1.0}
             update({"description": visible(text + left), **known})
 
-        yield tell
+        yield show
 
 
 def quality_of(estimator: GenerativeEstimator) -> Quality | str:
@@ -210,12 +210,12 @@ def judge_anew(estimator: GenerativeEstimator, common: Common) -> Quality | str:
         return "judging was stopped; the model is written"
 
 
-def plain(found: Quality | str) -> Facts:
-    """Return what JSON has of it."""
+def quality_facts(found: Quality | str) -> Facts:
+    """Return what JSON has of a quality, or why there is none."""
     return {"why_not": found} if isinstance(found, str) else found.to_dict()
 
 
-def in_a_sentence(found: Quality | str) -> str:
+def quality_sentence(found: Quality | str) -> str:
     """Return the one sentence that ends a fit."""
     return f"How good it is, it cannot say: {found.rstrip('.')}." if isinstance(found, str) else str(found)
 

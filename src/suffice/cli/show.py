@@ -14,7 +14,7 @@ from ..notes import details, to_know
 from ..schema import Kind, Schema
 from .answers import load_model
 from .edit import held
-from .output import COMMON, Common, Facts, broken, in_a_sentence, page_width, plain, progress, quality_of
+from .output import COMMON, Common, Facts, broken, page_width, progress, quality_facts, quality_of, quality_sentence
 from .parameters import SavedModel
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def summarize(path: Path) -> Facts:
         "classes": records({"label": statistics.classes, "weight": weights, "prior": estimator.priors_.tolist()}),
         "columns": _columns(estimator, document, schema, statistics),
         **_members(estimator),
-        "quality": plain(quality_of(estimator)),
+        "quality": quality_facts(quality_of(estimator)),
         "worth": _worth(estimator),
         "notes": [str(note) for note in estimator.notes_],
         "to_know": to_know(estimator.notes_),
@@ -278,7 +278,7 @@ def _most_worth(worth: list[Facts]) -> str:
 
 def _how_good(quality: Facts) -> str:
     why = quality.get("why_not")
-    return quality["sentence"] if why is None else in_a_sentence(why)
+    return quality["sentence"] if why is None else quality_sentence(why)
 
 
 SHARES = (

@@ -279,16 +279,17 @@ def validate_forward(
     batch = begun.batch(table, order, y, weight, "em", groups)
     labelled = np.flatnonzero(batch.codes >= 0)
     known = batch.take(labelled)
-    period, spans = cut((times if weight is None else times[weight > 0])[labelled], periods, 1 if learned else 2)
-    models = _Models(begun, known, period, partial(begun.declared, table.schema, order), level)
+    times = times if weight is None else times[weight > 0]
+    period, spans = cut_periods(times[labelled], periods, 1 if learned else 2)
+    models = _PeriodModels(begun, known, period, partial(begun.declared, table.schema, order), level)
     rows = TimedRows(period, spans, known.classes, known.codes, known.weight, known.group)
     if learned:
         rows = models.begin_with(fitted, rows)
-    found = forward(models, rows, windows, level)
+    found = judge_periods(models, rows, windows, level)
     return replace(found, unlabelled=len(batch.codes) - len(labelled), container=fitted.schema.container)
 
 
-def cut(times: NDArray[Any], periods: int | None, least: int = 2) -> tuple[Codes, list[tuple[str, str]]]:
+def cut_periods(times: NDArray[Any], periods: int | None, least: int = 2) -> tuple[Codes, list[tuple[str, str]]]:
     """Return the number of the period of each time (n,), and the first and last time of each; equal times are in one.
 
     Periods hold about as many rows each; None: each time is one, or there are ten where there are many times.
@@ -317,7 +318,7 @@ def _shown(time: Any) -> str:
     return str(np.datetime_as_string(time, unit="auto")) if dated else str(plain_value(time))
 
 
-class _Models:
+class _PeriodModels:
     """Models with the settings of a value, of the merged statistics of periods; of their rows where these do not merge.
 
     Those from the first period on are asked for in order, and grow by one period at a time.
@@ -382,7 +383,7 @@ class _Models:
         return found
 
 
-def forward(models: Models, rows: TimedRows, windows: Sequence[int] | None, level: float) -> ForwardValidation:
+def judge_periods(models: Models, rows: TimedRows, windows: Sequence[int] | None, level: float) -> ForwardValidation:
     """Return how good models of the periods before are at each period but the first."""
     last = len(rows.spans) - 1
     windows = [2**power for power in range(last.bit_length())] if windows is None else windows
