@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice.forest.trees import _nodes
+from suffice.forest.trees import _gauss_legendre
 from suffice.kernels import trees
 from suffice.kernels.trees import Ways
 
@@ -40,7 +40,7 @@ def by_subsets(row, column, low, high, share):
 def test_values_are_means_over_all_orders(m, rng):
     d, leaves = 8, 70
     own, cells = paths(rng, m, leaves, d), rng.integers(-1, 9, (6, d)).astype(np.int16)
-    found = trees.product_values(cells, own, _nodes(m // 2 + 1))
+    found = trees.product_values(cells, own, _gauss_legendre(m // 2 + 1))
     for i, row in enumerate(cells):
         for leaf in range(0, leaves, 7):
             assert_allclose(found[i, :, leaf], by_subsets(row, *(part[:, leaf] for part in own)), atol=1e-13)
@@ -48,7 +48,7 @@ def test_values_are_means_over_all_orders(m, rng):
 
 def test_what_does_not_fit_together(rng):
     column, low, high, share = paths(rng, 3, 10, 5)
-    cells, nodes = np.zeros((4, 5), dtype=np.int16), _nodes(2)
+    cells, nodes = np.zeros((4, 5), dtype=np.int16), _gauss_legendre(2)
     for wrong in ((column + 5, low, high, share), (column - 5, low, high, share), (column, low[1:], high, share)):
         with pytest.raises(ValueError, match="columns"):
             trees.product_values(cells, Ways(*wrong), nodes)

@@ -59,8 +59,8 @@ def bells_within(
     scale, low, high = scale[:, asked], low[asked], high[asked]
     begin, end = ((own[:, None] - center) / scale for own in (low, high))
     sign = np.where(begin > 0, -1.0, 1.0)  # the upper tail is looked at from below, where its digits are
-    below = _below(np.where(sign > 0, begin, -end), df)
-    mass = _below(np.where(sign > 0, end, -begin), df) - below
+    below = _student_cdf(np.where(sign > 0, begin, -end), df)
+    mass = _student_cdf(np.where(sign > 0, end, -begin), df) - below
     some = np.arange(len(asked)) if independent else mass.mean(axis=(0, 2)).argmin(keepdims=True)
 
     def draw(index: Codes, codes: Codes, rng: np.random.RandomState) -> Array:
@@ -75,8 +75,8 @@ def bells_within(
     return Within(log_mass, tuple(asked[some].tolist()), draw)
 
 
-def _below(z: Array, df: Array) -> Array:
-    """Return the distribution function of Student t's."""
+def _student_cdf(z: Array, df: Array) -> Array:
+    """Return the distribution function of Student t's, of ∞ degrees of freedom the Gaussian one."""
     endless = np.isinf(df)
     return np.where(endless, ndtr(z), stdtr(np.where(endless, 1.0, df), z))
 
@@ -88,10 +88,10 @@ NEAR = np.arange(-7.0, 7.5)  # scales from the centre, for tails like a Gaussian
 _AHEAD = np.array([0.4, 0.8, 1.3, 2.0, 3.0, 4.0, 5.5, 8.0, 12.0, 20.0, 35.0, 100.0, 300.0, 1e3, 1e4])
 FAR = np.concatenate([-_AHEAD[::-1], [0.0], _AHEAD])  # for a Laplace, with its kink, and for a Student t
 MOST_POINTS = 200  # between which there are nodes; of many classes every so many is left out
-NODES = np.array([-np.sqrt(0.6), 0.0, np.sqrt(0.6)])
-WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
+NODES = np.array([-np.sqrt(0.6), 0.0, np.sqrt(0.6)])  # of Gauss and Legendre, in [−1, 1]
+WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0  # which sum to 1
 MOST_COUNTS = 4096  # counts below it are listed one by one; beyond a Poisson is as smooth as a number
-DRAWS = 128  # of every class, where a density can be drawn from and no more
+OUTCOME_DRAWS = 128  # of every class, where a density can be drawn from and no more
 
 Kernel = Callable[[Array, slice], Array]  # squared distances in scales (h, m, c) of some rows → log densities
 Limit = tuple[Array, Array]  # order and log coefficient: a density is coefficient · α^order as the smoothing α → 0
@@ -117,7 +117,7 @@ def number_outcomes(
     scale: Array,
     ladder: Array,
     kernel: Kernel,
-    classes: Classes | None = None,
+    classes: ClassComponents | None = None,
 ) -> Iterator[Outcomes]:
     """Yield what a number may hold in rows (h,) whose classes lie at `center` with `scale`, (h, c) each.
 
@@ -136,7 +136,7 @@ def number_outcomes(
         yield Outcomes(index[part] if len(center) == len(index) else index, column, value, share)
 
 
-class Classes(NamedTuple):
+class ClassComponents(NamedTuple):
     """The components of classes: where each class begins among them, and p(component | class, row) (h, m)."""
 
     starts: Codes
@@ -204,25 +204,25 @@ def drawn_outcomes(density: Drawn, rows: Any, seed: int = 0) -> Iterator[Outcome
     missing = table < 0 if coded else np.isnan(table)
     k = np.asarray(density.log_density(rows)).shape[1]
     rng, d = np.random.RandomState(seed), table.shape[1]
-    for part in row_chunks(len(table), rows_within(32 * DRAWS * k * (d + k), IN_MEMORY)):
+    for part in row_chunks(len(table), rows_within(32 * OUTCOME_DRAWS * k * (d + k), IN_MEMORY)):
         some = np.flatnonzero(missing[part].any(axis=1)) + part.start
         if not len(some):
             continue
-        again = np.repeat(table[some], DRAWS * k, axis=0)
-        codes = np.tile(np.arange(k), DRAWS * len(some))
-        drawn = density.sample(_part(again, coded), codes, rng)
+        again = np.repeat(table[some], OUTCOME_DRAWS * k, axis=0)
+        codes = np.tile(np.arange(k), OUTCOME_DRAWS * len(some))
+        drawn = density.sample(_as_rows(again, coded), codes, rng)
         drawn = np.stack(drawn, axis=1) if isinstance(drawn, tuple) else np.asarray(drawn)
         for j in np.flatnonzero(missing[some].any(axis=0)).tolist():
-            own = np.flatnonzero(np.repeat(missing[some, j], DRAWS * k))
+            own = np.flatnonzero(np.repeat(missing[some, j], OUTCOME_DRAWS * k))
             filled = again[own].copy()
             filled[:, j] = drawn[own, j]
             rows_of = some[missing[some, j]]
-            score = np.asarray(density.log_density(_part(filled, coded))).reshape(len(rows_of), -1, k)
-            known = np.asarray(density.log_density(_part(table[rows_of], coded)))[:, None]
+            score = np.asarray(density.log_density(_as_rows(filled, coded))).reshape(len(rows_of), -1, k)
+            known = np.asarray(density.log_density(_as_rows(table[rows_of], coded)))[:, None]
             yield Outcomes(rows_of, j, *_weighed(filled[:, j].reshape(len(rows_of), -1), score - known))
 
 
-def _part(table: NDArray[Any], coded: bool) -> Any:
+def _as_rows(table: NDArray[Any], coded: bool) -> Any:
     return tuple(table.T) if coded else table
 
 
@@ -289,7 +289,7 @@ class Density(ABC):
         def value(columns: Codes) -> Array:
             part = np.full(table.shape, -1 if coded else np.nan)
             part[:, columns] = table[:, columns]
-            return np.asarray(self.log_density(tuple(part.T) if coded else part))
+            return np.asarray(self.log_density(_as_rows(part, coded)))
 
         yield slice(0, len(table)), value
 

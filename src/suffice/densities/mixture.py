@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from .counts import draw_codes
-from .density import NEAR, Classes, Density, Outcomes, Within, gaussian_kernel, number_outcomes
+from .density import NEAR, ClassComponents, Density, Outcomes, Within, gaussian_kernel, number_outcomes
 from .gaussian import Gaussian
 
 
@@ -92,7 +92,7 @@ class Mixture(Density):
             center, scale = self.components.regressions(rows[part])
             for j in self.components.used:
                 own = np.flatnonzero(np.isnan(rows[part, j]))
-                classes = Classes(starts, weight[own])
+                classes = ClassComponents(starts, weight[own])
                 if len(own):
                     yield from number_outcomes(
                         own + part.start, j, center[own, j], scale[own, j], NEAR, gaussian_kernel, classes

@@ -194,7 +194,7 @@ def complete_rows(rows: Array, codes: Codes, k: int, weight: Array | None, form:
 
 SPANNED = 1e-12  # least eigenvalue of a scatter, relative to its largest, that is no rounding
 MOST_CELLS = 1 << 22  # of all patterns and classes that show them, d × d each
-BEGIN, STEPS = 10, 4  # steps of the chain before its first draw, and from each to the next
+BURN_IN, THINNING = 10, 4  # steps of the chain before its first draw, and from each to the next
 
 
 def draw_completed(
@@ -206,7 +206,7 @@ def draw_completed(
     """
     k, d = means.shape
     pooled, weight, mean = form is PooledScatter, np.zeros(k), np.zeros((k, d))
-    filled = [(group, *_filled(group, means, covariance, pooled, rng)) for group in groups]
+    filled = [(group, *_drawn_rows(group, means, covariance, pooled, rng)) for group in groups]
     for group, cells, _ in filled:
         np.add.at(weight, group.owner, group.weight)
         np.add.at(mean, group.owner, group.weight[:, None] * (cells - means[group.owner]))
@@ -220,7 +220,7 @@ def draw_completed(
     return GaussianStats(weight, mean, form(scatter[0] if pooled else scatter), form)
 
 
-def _filled(
+def _drawn_rows(
     group: PatternGroup, means: Array, covariance: Array, pooled: bool, rng: np.random.RandomState
 ) -> tuple[Array, Array]:
     """Return the means (e, d) and scatters (e or s, d, d) of rows, their missing cells drawn."""
@@ -249,12 +249,12 @@ def _filled(
     scatter[at, seen[:, :, None], missing[:, None, :]] = cross.transpose(0, 2, 1)
     both = B @ group.scatter @ B.transpose(0, 2, 1) + added + added.transpose(0, 2, 1) + inner
     scatter[at, missing[:, :, None], missing[:, None, :]] = both
-    of = group.pattern if pooled else np.arange(len(group.owner))
+    scatter_of = group.pattern if pooled else np.arange(len(group.owner))
     row, out = np.arange(len(group.owner))[:, None], means[group.owner]
-    away = (group.mean - out[row, seen[of]])[:, :, None]
-    shake = rng.standard_normal((len(of), d - o, 1)) / np.sqrt(group.weight)[:, None, None]
-    out[row, missing[of]] += (B[of] @ away + root[of] @ shake)[:, :, 0]
-    out[row, seen[of]] = group.mean
+    away = (group.mean - out[row, seen[scatter_of]])[:, :, None]
+    shake = rng.standard_normal((len(scatter_of), d - o, 1)) / np.sqrt(group.weight)[:, None, None]
+    out[row, missing[scatter_of]] += (B[scatter_of] @ away + root[scatter_of] @ shake)[:, :, 0]
+    out[row, seen[scatter_of]] = group.mean
     return out, scatter
 
 
@@ -311,6 +311,6 @@ def augmented(stats: PatternStats, begin: GaussianStats, posterior: Callable[[Ga
         return density
 
     def draw(rng: np.random.RandomState) -> Density:
-        return [step(rng) for _ in range(BEGIN if chain[0] is begin else STEPS)][-1]
+        return [step(rng) for _ in range(BURN_IN if chain[0] is begin else THINNING)][-1]
 
     return draw

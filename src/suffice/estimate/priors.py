@@ -515,7 +515,7 @@ class WholeRows:
     codes: Codes
     weight: Array
 
-    def of(self, columns: Sequence[int]) -> WholeRows:
+    def in_columns(self, columns: Sequence[int]) -> WholeRows:
         """Return the same rows in some of their columns."""
         return WholeRows(self.rows[:, list(columns)], self.codes, self.weight)
 

@@ -22,7 +22,7 @@ from .trees import Trees
 
 TOGETHER = 4096  # rows whose powers are held at a time
 
-Linear = Callable[[Array, Array], Array]
+Combine = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LeafArrays(Statistic):
             for part in row_chunks(len(codes), TOGETHER):
                 values = _powers(reading[part], heavy[part])
                 trees.packed.add_sums(reading.cells[part], codes[part], values, total)
-            return cls(*_split(total, numbers), ())
+            return cls(*_split_powers(total, numbers), ())
         out, values = cls.zero(columns, trees, k), _powers(reading, heavy)
         known_levels = []
         for j in range(numbers, columns.d):
@@ -70,7 +70,8 @@ class LeafArrays(Statistic):
             place = codes * size + (leaf - first)
             own = sparse.csr_array((np.ones(len(codes)), place, every), shape=(len(codes), k * size))  # a row's leaf
             sums = np.asarray(own.T @ values).reshape(k, size, -1)
-            for total, found in zip((out.weight, out.seen, out.first, out.second), _split(sums, numbers), strict=True):
+            parts = _split_powers(sums, numbers)
+            for total, found in zip((out.weight, out.seen, out.first, out.second), parts, strict=True):
                 total[:, first:last] = found
             for total, (rows, cell) in zip(out.levels, known_levels, strict=True):
                 cells = total.shape[2]
@@ -94,17 +95,17 @@ class LeafArrays(Statistic):
     def subtract(self, other: LeafArrays) -> LeafArrays:
         return self._both(other, less, _signed_less)
 
-    def _both(self, other: LeafArrays, amounts: Linear, signed: Linear) -> LeafArrays:
+    def _both(self, other: LeafArrays, amounts: Combine, signed: Combine) -> LeafArrays:
         weight = amounts(self.weight, other.weight)
         alike = self.whole and other.whole
-        seen = _alike(weight, self.seen.shape[2]) if alike else amounts(self.seen, other.seen)
+        seen = _for_each_number(weight, self.seen.shape[2]) if alike else amounts(self.seen, other.seen)
         first, second = signed(self.first, other.first), amounts(self.second, other.second)
         return LeafArrays(weight, seen, first, second, tuple(map(amounts, self.levels, other.levels)))
 
     def each(self, change: Callable[[Array], Array]) -> LeafArrays:
         """Return these sums, each changed."""
         weight, first, second = map(change, (self.weight, self.first, self.second))
-        seen = _alike(weight, self.seen.shape[2]) if self.whole else change(self.seen)
+        seen = _for_each_number(weight, self.seen.shape[2]) if self.whole else change(self.seen)
         return LeafArrays(weight, seen, first, second, tuple(map(change, self.levels)))
 
     def scale(self, factor: float) -> LeafArrays:
@@ -148,13 +149,13 @@ def _powers(reading: ForestReading, weight: Array) -> Array:
     return np.asarray(values)
 
 
-def _split(sums: Array, numbers: int) -> tuple[Array, Array, Array, Array]:
+def _split_powers(sums: Array, numbers: int) -> tuple[Array, Array, Array, Array]:
     """Return of sums (k, L, ·) of what `_powers` returns: weight, seen, first and second."""
     weight, first, second, seen = np.split(sums, [1, numbers + 1, 2 * numbers + 1], axis=2)
-    return weight[:, :, 0], seen if seen.shape[2] else _alike(weight[:, :, 0], numbers), first, second
+    return weight[:, :, 0], seen if seen.shape[2] else _for_each_number(weight[:, :, 0], numbers), first, second
 
 
-def _alike(weight: Array, numbers: int) -> Array:
+def _for_each_number(weight: Array, numbers: int) -> Array:
     """Return the weight (k, L) once for each number (k, L, numbers), without a copy."""
     return np.broadcast_to(weight[..., None], (*weight.shape, numbers))
 

@@ -208,7 +208,7 @@ def _salt(share: Array) -> np.uint64:
 
 
 TOGETHER = 1024  # rows sent down all trees at a time: their cells stay near the processor
-MOST_NODES = 16  # of Gauss and Legendre: exact for products over twice as many columns
+MOST_POINTS = 16  # of a quadrature: exact for products over twice as many columns
 FEW_ROWS = 32  # up to which all trees are walked at once
 MOST_LEAVES = 1 << 16  # whose paths are made at a time, of some hundred steps of eight bytes each
 MOST_STEPS = 1 << 15  # of some paths of one length: what leaves hold is looked up once for many rows
@@ -351,15 +351,15 @@ class _Paths:
 
     def add(self, added: Array, cells: Cells, values: Array) -> None:
         """Add the Shapley values of these rows to `added` (n, d, k), by the `values` of all leaves."""
-        nodes = _nodes(min(len(self.column) // 2 + 1, MOST_NODES))
+        points = _gauss_legendre(min(len(self.column) // 2 + 1, MOST_POINTS))
         ways = Ways(self.column, self.low, self.high, self.share)
-        flat = product_values(cells, ways, nodes).reshape(len(cells), -1)
+        flat = product_values(cells, ways, points).reshape(len(cells), -1)
         for j, places in self._by_column:
             added[:, j] += flat[:, places] @ values[self.leaf[places % len(self.leaf)]]
 
 
 @cache
-def _nodes(count: int) -> Array:
+def _gauss_legendre(count: int) -> Array:
     """Return the points in [0, 1] and weights (count, 2) of Gauss and Legendre."""
     points, weights = np.polynomial.legendre.leggauss(count)
     return np.column_stack([0.5 * (points + 1.0), 0.5 * weights])

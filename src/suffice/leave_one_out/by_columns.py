@@ -146,7 +146,7 @@ class LeftOutByColumns:
                 rows = showing(rows, columns)
             else:
                 rows, stats = _taken(rows, columns), found
-                kept = None if told.kept is None else told.kept.of(columns)
+                kept = None if told.kept is None else told.kept.in_columns(columns)
                 told = replace(told, columns=tuple(told.columns[j] for j in columns), kept=kept)
                 block = Block(block.family, tuple(block.positions[j] for j in columns))
         order, score = block_log_densities(block, told, stats, rows, self.codes, self.weight)
