@@ -30,7 +30,7 @@ from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.rows import deal_groups, fingerprints, group_keys, group_numbers
 from ..table.labels import read_groups
-from .leave_one_out import known_codes, taken
+from .leave_one_out import known_codes, take_encoded
 
 Flags = NDArray[np.bool_]
 
@@ -177,7 +177,8 @@ class Judge:
 
         def batch_of(index: Codes) -> Batch:
             present, own = np.unique(codes[index], return_inverse=True)
-            return Batch(tuple(present.tolist()), own.astype(np.int64), taken(learned, index), np.ones(len(index)))
+            rows = take_encoded(learned, index)
+            return Batch(tuple(present.tolist()), own.astype(np.int64), rows, np.ones(len(index)))
 
         learned, judged, told = edited(learn), edited(cells.known()), np.flatnonzero(codes >= 0)
         learner = fitted.with_statistics(fitted.summarize(batch_of(told), len(told))).for_fold()
@@ -187,7 +188,7 @@ class Judge:
             batch = batch_of(others)
             model = replace(learner, statistics=learner.summarize(batch, len(others))).joint_value
             present = np.array(batch.classes)
-            read, joint = model.recoded(taken(judged, index)), model.joint
+            read, joint = model.recoded(take_encoded(judged, index)), model.joint
             kept = [b for b, block in enumerate(model.blocks) if cells.judged[list(block.positions)].all()]
             density = Product(tuple(joint.density.blocks[b] for b in kept))
             positions = tuple(tuple(model.blocks[b].positions) for b in kept)

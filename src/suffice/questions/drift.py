@@ -17,19 +17,19 @@ from .decide import adapt_priors
 from .drift_columns import (
     Pair,
     Posteriors,
+    beside_shares,
     category_effect,
     compare_pairs,
     learned_side,
-    left,
-    marginal,
     number_effect,
+    overall,
     pair_scores,
     table_side,
-    within,
+    within_classes,
 )
 from .frames import frame_of, plain
 from .held_out import hold_out
-from .leave_one_out import taken
+from .leave_one_out import take_encoded
 from .two_samples import combine, compare_counts, holm, p_of_scores, rank_scores
 
 # ── The answer to the question what has moved: a value that prints as a table ─────────────────────────────────────────
@@ -251,7 +251,7 @@ NO_ROWS = "means and counts by statistics, as no rows are kept"
 def drift(fitted: Fitted, given: object, y: object, sample_weight: object) -> Drift:
     """Return what has moved between the rows of a model and those of a table, or of another model."""
     pair = _pair(fitted, given, y, sample_weight)
-    judged = judge(fitted, pair)
+    judged = judge_sides(fitted, pair)
     told = None if pair.new.classes else _posteriors(fitted, pair, judged)
     shares = _known_shares(pair) if told is None else _estimated_shares(fitted, pair, told)
     columns, scores = list[ColumnDrift](), list[Array | None]()
@@ -289,11 +289,11 @@ def _column(
         raise SchemaError.kind_differs(name, *("numeric" if own.is_number else "string" for own in (old, new)))
     kind, size = (SD, number_effect(old, new)) if old.is_number else (VARIATION, category_effect(old, new))
     if told is None:
-        by_class, inside = within(pair, old, new)
+        by_class, inside = within_classes(pair, old, new)
     else:
-        by_class, inside = None, left(pair, old, new, told, shares.after)
+        by_class, inside = None, beside_shares(pair, old, new, told, shares.after)
     gone = old.missing_share, new.missing_share
-    found = ColumnDrift(name, kind, *size, gone, marginal(pair, old, new), inside, by_class)
+    found = ColumnDrift(name, kind, *size, gone, overall(pair, old, new), inside, by_class)
     return found, pair_scores(pair, old, new)
 
 
@@ -341,7 +341,7 @@ def _posteriors(fitted: Fitted, pair: Pair, judged: JudgedSides | None) -> Poste
     rows = fitted.recoded(pair.new.rows)
     uniform = fitted.log_posterior(rows, "uniform")
     if judged is not None:
-        return Posteriors(posteriors(judged.old), posteriors(judged.new), uniform)
+        return Posteriors(_normalized(judged.old), _normalized(judged.new), uniform)
     new = np.exp(fitted.log_posterior(rows, leading=True))
     if pair.old.rows is None:
         return Posteriors(np.zeros((0, new.shape[1])), new, uniform)
@@ -397,10 +397,10 @@ class JudgedSides(NamedTuple):
     new_fold: Codes
 
 
-def judge(fitted: Fitted, pair: Pair) -> JudgedSides | None:
+def judge_sides(fitted: Fitted, pair: Pair) -> JudgedSides | None:
     """Return what models of the folds say of the rows of both sides; None where too few are kept."""
     kept, new = pair.old.rows, pair.new.rows
-    if kept is None or new is None or len(pair.old.codes) < FEWEST or not _alike(pair):
+    if kept is None or new is None or len(pair.old.codes) < FEWEST or not _read_alike(pair):
         return None
     asked, held = fitted.joint_value, fitted.memoize(hold_out, whatever_priors=True)
     old_fold = np.zeros(len(pair.old.codes), dtype=np.int64)
@@ -421,7 +421,7 @@ def judge(fitted: Fitted, pair: Pair) -> JudgedSides | None:
         mine = np.flatnonzero(new_fold == number)
         for rows, index, out in ((kept, fold.index, found.old), (new, mine, found.new)):
             if len(index):
-                log_joint = fold.model.log_joint(fold.read(taken(rows, index)))
+                log_joint = fold.model.log_joint(fold.read(take_encoded(rows, index)))
                 out[np.ix_(index, fold.classes)] = np.nan_to_num(log_joint, nan=-np.inf, posinf=1e300, neginf=-np.inf)
     return found
 
@@ -455,7 +455,7 @@ def _keys(rows: Rows, blocks: int) -> Keys:
     return np.asarray(sum((mixed(part + np.uint64(i)) for i, part in enumerate(parts)), np.zeros_like(parts[0])))
 
 
-def posteriors(log_joint: Array) -> Array:
+def _normalized(log_joint: Array) -> Array:
     """Return p(class | x) (n, k) of log joint densities; where every class makes a row impossible, all are alike."""
     impossible = log_joint.max(axis=1, keepdims=True) == -np.inf
     return np.exp(log_softmax(np.where(impossible, 0.0, log_joint)))
@@ -485,7 +485,7 @@ def compare_densities(fitted: Fitted, pair: Pair, judged: JudgedSides | None) ->
     return p_of_scores(scores, count, np.arange(len(value)) >= len(judged.old))[0]
 
 
-def _alike(pair: Pair) -> bool:
+def _read_alike(pair: Pair) -> bool:
     """Return whether rows of both sides are encoded by the same blocks of columns."""
     old, new = pair.old.blocks, pair.new.blocks
     if list(pair.order) != list(range(len(pair.order))):

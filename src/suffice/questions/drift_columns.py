@@ -299,7 +299,7 @@ def category_effect(old: ColumnSummary, new: ColumnSummary) -> Size:
     return 0.5 * float(np.abs(change).sum()), np.nan, float(shares[0][most]), float(shares[1][most]), level
 
 
-def marginal(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> float:
+def overall(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> float:
     """Return the p-value that all cells of a column have one distribution; NaN where there is nothing to compare."""
     if not old.is_number:
         _, a, b = _tables(old, new)
@@ -327,7 +327,7 @@ def _welch(old: ColumnSummary, new: ColumnSummary) -> float:
     return float(compare_means(*(np.concatenate(part) for part in parts))[0])
 
 
-def within(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> tuple[Array, float]:
+def within_classes(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> tuple[Array, float]:
     """Return p-values of no change within each class (k,), and one of all: what they agree on, and each alone."""
     found, gone = np.full((2, len(pair.classes)), np.nan)
     tests, gone_tests, shares = list[TwoSampleTest | None](), list[TwoSampleTest | None](), np.zeros(len(found))
@@ -401,7 +401,7 @@ def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, Two
     ) if error > 0 else None
 
 
-def left(pair: Pair, old: ColumnSummary, new: ColumnSummary, found: Posteriors, priors: Array) -> float:
+def beside_shares(pair: Pair, old: ColumnSummary, new: ColumnSummary, found: Posteriors, priors: Array) -> float:
     """Return the p-value that what has changed is class shares alone; NaN where no rows are kept."""
     if not len(found.old) or old.values is None or new.values is None:
         return float("nan")

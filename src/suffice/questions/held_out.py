@@ -21,8 +21,8 @@ from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns
 from ..stats.rows import deal_groups
 from ..stats.subsets import without
-from .leave_one_out import taken
-from .outlier_laws import hide, observed_cells, take
+from .leave_one_out import take_encoded
+from .outlier_laws import hide, observed_cells, take_recoded
 from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
@@ -97,14 +97,14 @@ def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others
     codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]
     present, place = np.unique(codes, return_inverse=True)
     classes = tuple(statistics.classes[int(c)] for c in present)
-    batch = Batch(classes, place.astype(np.int64), taken(rows, others), weight)
+    batch = Batch(classes, place.astype(np.int64), take_encoded(rows, others), weight)
     rest = fitted.for_fold().summarize(batch, 0)
     rest = replace(rest, sample=_present(sample.part(others), statistics.classes, classes))
     held = np.bincount(sample.codes, weights=sample.weight, minlength=k)
     whole = np.isclose(held, statistics.weight, rtol=WHOLE, atol=0.0)
     if whole.all():
         return rest
-    own = Batch(statistics.classes, sample.codes[index], taken(rows, index), sample.weight[index])
+    own = Batch(statistics.classes, sample.codes[index], take_encoded(rows, index), sample.weight[index])
     gone, left = fitted.summarize(own, 0), rest.with_classes(statistics.classes)
     parts = zip(statistics.blocks, gone.blocks, left.blocks, strict=True)
     blocks = tuple(without(*three, whole) for three in parts)
@@ -130,7 +130,7 @@ def _fold(
     model, read = asked.joint, asked.recoded
     number = {label: i for i, label in enumerate(fitted.statistics.classes)}
     classes = np.array([number[label] for label in model.classes], dtype=np.int64)
-    own = read(taken(rows, index))
+    own = read(take_encoded(rows, index))
     if any(has_holes(part) for part in own):
         codes = sample.codes[index]
         known = np.where(np.isin(codes, classes), codes, classes[0])
@@ -221,7 +221,8 @@ class ByFolds:
         for fold in held.folds:
             own = fold.index[place[fold.index] >= 0]
             if len(own):
-                rows = take(fold.read(taken(kept, own)), np.arange(len(own)))  # cells missing as they are
+                read = fold.read(take_encoded(kept, own))
+                rows = take_recoded(read, np.arange(len(own)))  # cells missing as they are
                 prior = fold.model.log_prior if fitted.priors is None else fitted.log_prior[fold.classes]
                 self.folds.append(_Fold(fold.model, fold.classes, prior, rows, place[own]))
 

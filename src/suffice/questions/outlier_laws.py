@@ -152,7 +152,7 @@ def exact_law(fitted: Fitted) -> Law | None:
         prior = fitted.told.prior
         silent = prior is not None and prior.strength == "jeffreys" and prior.mean_strength == 0
         silent = silent and len(model.classes) == 1  # distances keep to the law of maximum likelihood
-        return PredictiveLaw(density.df, _flags(density)) if density.used and silent else None
+        return PredictiveLaw(density.df, _used_columns(density)) if density.used and silent else None
     stats: object = fitted.statistics.blocks[0]
     if isinstance(stats, PatternStats):
         stats = None if stats.incomplete else stats.complete
@@ -163,7 +163,7 @@ def exact_law(fitted: Fitted) -> Law | None:
     return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
 
 
-def _flags(density: Gaussian | MultivariateT) -> NDArray[np.bool_]:
+def _used_columns(density: Gaussian | MultivariateT) -> NDArray[np.bool_]:
     """Return which columns have a density (d,)."""
     location = density.means if isinstance(density, Gaussian) else density.location
     return np.isin(np.arange(location.shape[1]), density.used)
@@ -179,7 +179,7 @@ def _hotelling_law(density: Gaussian, stats: GaussianStats) -> HotellingLaw | No
     freedom = freedom if joint else freedom * len(used)
     if (freedom - (len(used) if joint else 0) < 1).any():
         return None
-    return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, _flags(density))
+    return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, _used_columns(density))
 
 
 def _independent_law(density: Gaussian, stats: GaussianStats) -> IndependentLaw | None:
@@ -202,7 +202,7 @@ def _independent_law(density: Gaussian, stats: GaussianStats) -> IndependentLaw 
     for c, own in enumerate(freedom[:, used]):
         t = rng.standard_normal((m, len(own))) / np.sqrt(rng.chisquare(own, (m, len(own))))
         draws[c][:, used] = t * t * divisor[c, used] * (1.0 + 1.0 / weight[c, used])
-    return IndependentLaw(weight, freedom, divisor, _flags(density), draws)
+    return IndependentLaw(weight, freedom, divisor, _used_columns(density), draws)
 
 
 # ── How far out a row is from each class: how much less dense it is than the class at its centre ──────────────────────
@@ -211,7 +211,7 @@ def _independent_law(density: Gaussian, stats: GaussianStats) -> IndependentLaw 
 
 
 NEGLIGIBLE = -30.0  # log posterior of a class whose p-value does not count
-CHUNK_ROWS = 1 << 14
+CHUNK_ROWS = 1 << 14  # measured at a time
 
 
 def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
@@ -219,11 +219,11 @@ def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
 
     A row that every class makes impossible is infinitely far from all.
     """
-    return measured(model.density.log_density(rows), model.log_prior, peaks(model, rows))
+    return distances_from(model.density.log_density(rows), model.log_prior, peaks(model, rows))
 
 
-def measured(density: Array, log_prior: Array, center: Array | float = 0.0) -> tuple[Array, Array]:
-    """Return what `measure` does, of log densities (n, k), which become the distances, and those at centres."""
+def distances_from(density: Array, log_prior: Array, center: Array | float = 0.0) -> tuple[Array, Array]:
+    """Return what `measure` does from log densities (n, k), which become the distances, and those at centres."""
     posterior = density + log_prior
     impossible = np.isneginf(posterior).all(axis=1)
     posterior[impossible] = log_prior
@@ -276,8 +276,8 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
         yield np.isin(np.arange(seen.shape[1]), columns), index
 
 
-def take(rows: Rows, index: Codes) -> list[object]:
-    """Return some rows, as a model reads them."""
+def take_recoded(rows: Rows, index: Codes) -> list[object]:
+    """Return some rows, as a model reads them: of rows as they were encoded see `take_encoded`."""
     return [rows_at(part, index) for part in rows]
 
 

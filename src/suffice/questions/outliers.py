@@ -18,7 +18,7 @@ from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
 from .held_out import hold_out
 from .leave_one_out import known_codes
-from .outlier_laws import CHUNK_ROWS, HotellingLaw, Law, exact_law, measure, patterns, peaks, take
+from .outlier_laws import CHUNK_ROWS, HotellingLaw, Law, exact_law, measure, patterns, peaks, take_recoded
 from .outlier_ranks import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
 
 
@@ -69,7 +69,7 @@ def _pvalues_by_law(model: JointModel, rows: Rows, law: Law) -> Array:
             continue
 
         def answer(own: Codes, observed: NDArray[np.bool_] = observed) -> None:
-            out[own] = law.new_row(measure(model, take(rows, own))[0], observed)
+            out[own] = law.new_row(measure(model, take_recoded(rows, own))[0], observed)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out
@@ -81,7 +81,7 @@ def _pvalues_of_learned(model: JointModel, rows: Rows, codes: Codes, law: Hotell
     for observed, index in patterns(rows):
         own = codes[index]
         if (observed & law.used).any():
-            distance = measure(model, take(rows, index))[0]
+            distance = measure(model, take_recoded(rows, index))[0]
             out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
     return out
 
@@ -103,4 +103,5 @@ def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes
     left_out = log_densities(fitted.learned, parts, codes[index], None)
     own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
-    return np.asarray(np.broadcast_to(peaks(fitted.joint, take(rows, index)), left_out.score.shape)[own] - score)
+    highest = peaks(fitted.joint, take_recoded(rows, index))
+    return np.asarray(np.broadcast_to(highest, left_out.score.shape)[own] - score)

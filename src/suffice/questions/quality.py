@@ -14,7 +14,7 @@ from ..losses import LEAST_PROBABILITY, LabelledRows, error_of_choice
 from ..schema import Level
 from .frames import plain
 from .held_out import ByFolds, some_rows
-from .leave_one_out import taken
+from .leave_one_out import take_encoded
 
 
 def quality(fitted: Fitted) -> Quality:
@@ -46,7 +46,8 @@ def _quality(fitted: Fitted) -> Quality:
     elif len(index) == len(sample.codes):
         log_posterior = fitted.left_out_rows
     else:
-        log_posterior = fitted.left_out_unseen(taken(fitted.sampled_rows(), index), part.codes, part.row_weight())
+        rows = take_encoded(fitted.sampled_rows(), index)
+        log_posterior = fitted.left_out_unseen(rows, part.codes, part.row_weight())
     weight, k = part.represented(statistics.weight), len(statistics.classes)
     judged = LabelledRows(part.codes, weight, part.copies, k, part.units.groups)
     how, chosen = LEFT_OUT if closed else FOLDS, closed and fitted.chosen_by_sample
