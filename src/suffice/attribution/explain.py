@@ -26,11 +26,11 @@ from .shapley import (
     EXACT_GAME,
     ORDERS,
     Chain,
+    added_in_orders,
     independent_terms,
     ordered_terms,
     quadratic_terms,
     sample_orders,
-    steps,
     subset_game,
     subset_shares,
     subsets,
@@ -173,7 +173,7 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
             return _chained(chain, table, every, errors)
         prefixes = density.prefixes(rows, every)
         if prefixes is not None:
-            return _mean_of_orders(_steps_of_pairs(prefixes, every), errors)
+            return _mean_of_orders(_added_in_pairs(prefixes, every), errors)
     found = [_played(value, missing[part], orders, errors) for part, value in density.marginals(rows)]
     return _joined(found)
 
@@ -194,7 +194,7 @@ def _played(
         if d > EXACT_GAME:
             every = sample_orders(d, orders or FEW_ORDERS)
             prefixes = (np.stack([value(order[: t + 1]).T for t in range(d)], axis=2) for order in every)
-            return _mean_of_orders(_steps_of_pairs(prefixes, every), errors)
+            return _mean_of_orders(_added_in_pairs(prefixes, every), errors)
         score = np.ascontiguousarray(subset_game(value, d))
     score[:, missing] = 0.0  # exactly, not to rounding
     return Explanation(_centred(score))
@@ -217,8 +217,8 @@ def _mean_of_orders(terms: Iterable[Array], errors: bool) -> Explanation:
     return Explanation(mean, None, spread)
 
 
-def _steps_of_pairs(prefixes: Iterable[Array], orders: Codes) -> Iterator[Array]:
-    return map(steps, _in_pairs(prefixes), orders.reshape(-1, 2, orders.shape[1]))
+def _added_in_pairs(prefixes: Iterable[Array], orders: Codes) -> Iterator[Array]:
+    return map(added_in_orders, _in_pairs(prefixes), orders.reshape(-1, 2, orders.shape[1]))
 
 
 def _in_pairs(terms: Iterable[Array]) -> Iterator[Array]:
@@ -289,7 +289,7 @@ class Words(NamedTuple):
         return dict(sorted(found.items(), key=lambda own: (-float(np.ptp(own[1])), own[0])))
 
 
-def of_densities(blocks: Sequence[object], rows: Rows, positions: Sequence[Sequence[int]]) -> list[tuple[int, Words]]:
+def words_added(blocks: Sequence[object], rows: Rows, positions: Sequence[Sequence[int]]) -> list[tuple[int, Words]]:
     """Return the columns of texts, by position, and what the words in rows add to the log densities of blocks."""
     found = []
     for density, part, places in zip(blocks, rows, positions, strict=True):

@@ -24,6 +24,8 @@ from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
 
+Flags = NDArray[np.bool_]
+
 EXACT = 12  # columns up to which all subsets of a Gaussian are added up: 4,096 matrices
 EXACT_GAME = 8  # the same where every subset is one evaluation of all rows
 ORDERS = 512  # orders sampled where each costs a factor, and all rows together one quadratic form
@@ -36,12 +38,12 @@ class Quadratics(NamedTuple):
     log_scale: Array  # (d,); they add up to log |R|
 
 
-def subsets(d: int) -> NDArray[np.bool_]:
+def subsets(d: int) -> Flags:
     """Return all subsets of d columns as a truth table (2^d, d)."""
     return ((np.arange(1 << d)[:, None] >> np.arange(d)) & 1).astype(bool)
 
 
-def subset_shares(chosen: NDArray[np.bool_]) -> Array:
+def subset_shares(chosen: Flags) -> Array:
     """Return how v(S) counts in φ_j, (2^d, d): (s − 1)! (d − s)! / d! where j is in S, else −s! (d − s − 1)! / d!."""
     d = chosen.shape[1]
     s = chosen.sum(axis=1, keepdims=True).astype(np.float64)
@@ -58,7 +60,7 @@ def sample_orders(d: int, count: int) -> Codes:
     return np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, d)
 
 
-def _exact(correlation: Array) -> Quadratics:
+def _exact_forms(correlation: Array) -> Quadratics:
     d = len(correlation)
     every, eye = subsets(d), np.eye(d)
     shares = subset_shares(every)
@@ -73,7 +75,7 @@ def _exact(correlation: Array) -> Quadratics:
     return Quadratics(matrix.reshape(d, d, d), log_scale)
 
 
-def _sampled(correlation: Array, orders: int) -> Quadratics:
+def _sampled_forms(correlation: Array, orders: int) -> Quadratics:
     d = len(correlation)
     every = sample_orders(d, orders)
     matrix, log_scale = np.zeros((d, d, d)), np.zeros(d)
@@ -140,9 +142,9 @@ def quadratic_terms(density: Gaussian, rows: Array, orders: int) -> Array:
     deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
     with single_blas_thread():
         every = [m / np.outer(s, s) for m, s in zip(matrices, deviation, strict=True)]
-        forms = [_exact(own) if len(own) <= EXACT else _sampled(own, orders) for own in every]
+        forms = [_exact_forms(own) if len(own) <= EXACT else _sampled_forms(own, orders) for own in every]
     if covariance.g == 1:
-        return _linear(rows, means, deviation[0], forms[0].matrix)
+        return _linear_terms(rows, means, deviation[0], forms[0].matrix)
     out = np.empty((len(means), *rows.shape))
     d = rows.shape[1]
     tables = [_by_pair(form.matrix) for form in forms]
@@ -173,7 +175,7 @@ def _by_pair(matrix: Array) -> Array:
     return np.ascontiguousarray(doubled[:, a, b])
 
 
-def _linear(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array:
+def _linear_terms(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array:
     """Return the contributions under one covariance, where what is quadratic in the row is the same for all classes."""
     center = means.mean(axis=0)
     shift = (means - center) / deviation
@@ -247,9 +249,6 @@ def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array
 # in the first j columns is the sum of the first j squares of the row whitened by the factor of the whole order.
 
 
-Flags = NDArray[np.bool_]
-
-
 @runtime_checkable
 class PartsOfT(Protocol):
     """A density by class made of several Student t: of which class each is, and the log of its share of that."""
@@ -305,7 +304,7 @@ class Chain:
             with single_blas_thread():
                 squares, log_det = _ordered_squares(self.gaussian, rows, orders[part])
             prefixes = self._log_densities(squares, log_det, np.arange(1, d + 1)[None])
-            yield steps(np.swapaxes(prefixes, 2, 3), orders[part])
+            yield added_in_orders(np.swapaxes(prefixes, 2, 3), orders[part])
 
     def subsets(self, rows: Array, chosen: Flags) -> Array:
         """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""
@@ -339,7 +338,7 @@ class Chain:
         return sum_within(found, self.owner)
 
 
-def steps(prefixes: Array, orders: Codes) -> Array:
+def added_in_orders(prefixes: Array, orders: Codes) -> Array:
     """Return what each column adds, (·, k, n, d), of log densities of the first columns in each order (·, d)."""
     out = np.empty_like(prefixes)
     for own, added, order in zip(out, np.diff(prefixes, axis=3, prepend=0.0), orders, strict=True):

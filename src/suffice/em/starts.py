@@ -10,7 +10,6 @@ from functools import reduce
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError, setting
-from ..schema import Level
 from ..stats import MixtureStats
 from .mixture import Climb, Job, MixtureModel, Rows, climb, expect, log_shares, owners, share_by_class
 
@@ -41,14 +40,14 @@ def far_apart(
     """
     squares, chosen = np.ones(len(rows)), []
     for part in range(parts):
-        number = first if part == 0 and first is not None else _draw(weight * squares, rng)
+        number = first if part == 0 and first is not None else _draw_number(weight * squares, rng)
         chosen.append(number)
         apart = ((rows - rows[number]) ** 2).sum(axis=1)
         squares = apart if part == 0 else np.minimum(squares, apart)
     return rows[chosen]
 
 
-def _draw(chance: Array, rng: np.random.RandomState | np.random.Generator) -> int:
+def _draw_number(chance: Array, rng: np.random.RandomState | np.random.Generator) -> int:
     """Return a number drawn in proportion to chances (n,); the last where none has any."""
     reached = np.cumsum(chance)
     return min(int(np.searchsorted(reached, rng.random() * reached[-1], side="right")), len(chance) - 1)
@@ -176,27 +175,18 @@ def _fit_class(rows: Rows, c: int, model: MixtureModel, search: Search) -> Climb
     wanted, kinds = search.wanted[c], _distinct(rows.values)
     if isinstance(wanted, str):
         cells = float((rows.weight @ ~np.isnan(rows.values)).sum())
-        numbers = (m for m in range(2, search.max_components + 1) if _possible(m, job, cells, kinds))
+        most = min(search.max_components, kinds)
+        numbers = (m for m in range(2, most + 1) if CELLS * _parameters(m, job) <= cells)
         several = (_best_start(rows, m, job, rng, search.n_init) for m in numbers)
         best = _least_bic(itertools.chain([_alone(rows, job)], several), job)
         return replace(best, stats=replace(best.stats, asked=best.stats.counts))
-    _check_distinct(kinds, wanted, job.model.label(c))
-    return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
-
-
-def _check_distinct(kinds: int, wanted: int, label: Level) -> None:
-    """Raise DataError where a class has fewer different rows than it is to have components."""
     if wanted > kinds:
         raise DataError(
-            f"Class {label!r} has {kinds} different rows and is to have "
+            f"Class {job.model.label(c)!r} has {kinds} different rows and is to have "
             f"{wanted} components. Next: ask for at most as many, or leave "
             f"{setting('n_components', 'bic')}."
         )
-
-
-def _possible(m: int, job: Job, cells: float, kinds: int) -> bool:
-    """Return whether a class with so many observed cells and different rows may have m components under "bic"."""
-    return CELLS * _parameters(m, job) <= cells and m <= kinds
+    return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
 
 
 def _least_bic(candidates: Iterable[Climb], job: Job) -> Climb:

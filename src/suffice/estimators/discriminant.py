@@ -82,6 +82,12 @@ def _check_one_pooling(estimator: GaussianDiscriminant) -> None:
         )
 
 
+def _refuse_labels(schema: Schema, estimator: GenerativeEstimator) -> None:
+    labels = [column.name for column in schema.columns if column.kind.is_label]
+    if labels:
+        raise SchemaError.needs_numbers(labels, type(estimator).__name__)
+
+
 class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
 
@@ -215,9 +221,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         )
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
-        labels = [column.name for column in schema.columns if column.kind.is_label]
-        if labels:
-            raise SchemaError.needs_numbers(labels, type(self).__name__)
+        _refuse_labels(schema, self)
         family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared))
         return (Block(family, tuple(range(len(schema)))),)
 
@@ -492,9 +496,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         return replace(super()._settings(schema), divisor=self.divisor, shrinkage=rule, missing=self.missing)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
-        labels = [column.name for column in schema.columns if column.kind.is_label]
-        if labels:
-            raise SchemaError.needs_numbers(labels, type(self).__name__)
+        _refuse_labels(schema, self)
         inner = GaussianFamily(structure=STRUCTURES[self.covariance], shared=self.shared is True)
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
         chosen = BIC in list(wanted) and not self.shared and self.shrinkage is None

@@ -389,13 +389,13 @@ class WishartClasses:
         for o in np.unique(count[count > 0]):
             index = np.flatnonzero(count == o)
             if o == width:
-                some = left if len(index) == len(cells) else _some(left, index, cells[index])
+                some = left if len(index) == len(cells) else left.take(index)
                 ((_, _, out[index]),) = self.path(some, (strength,), (sphere,))
                 continue
             for part in row_chunks(len(index), rows_within(8 * k * o * o, IN_MEMORY)):
                 rows = index[part]
                 seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
-                some = _some(left, rows, np.take_along_axis(cells[rows], seen, axis=1))
+                some = replace(left.take(rows), rows=np.take_along_axis(cells[rows], seen, axis=1))
                 out[rows] = self.marginal_left_out(some, seen, strength, sphere)
         return out
 
@@ -517,11 +517,6 @@ class WishartClasses:
             if endless:
                 tied[:, c] = every.tied(c)
         return scores, tied
-
-
-def _some(left: LeftOut, rows: Codes, cells: Array) -> LeftOut:
-    """Return some of the rows left out, with these cells (m, o)."""
-    return LeftOut(cells, left.codes[rows], left.removed[rows], left.weight[rows])
 
 
 def _by_weight(removed: Array) -> Iterator[tuple[NDArray[np.bool_], float]]:

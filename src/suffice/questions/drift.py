@@ -245,9 +245,6 @@ def _p(value: float) -> str:
 # ── Both sides read and compared: columns, class shares, pairs of columns, densities ──────────────────────────────────
 
 
-NO_ROWS = "means and counts by statistics, as no rows are kept"
-
-
 def drift(fitted: Fitted, given: object, y: object, sample_weight: object) -> Drift:
     """Return what has moved between the rows of a model and those of a table, or of another model."""
     pair = _pair(fitted, given, y, sample_weight)
@@ -322,7 +319,7 @@ def _pair(fitted: Fitted, given: object, y: object, sample_weight: object) -> Pa
 def _compared(pair: Pair) -> str:
     """Return in words what was compared with what."""
     if pair.old.rows is None or pair.new.rows is None:
-        return NO_ROWS
+        return "means and counts by statistics, as no rows are kept"
     kept, count = len(pair.old.codes), float(pair.old.count.sum())
     some = f"numbers by ranks among {kept:,} different rows kept"
     return f"{some} of {pair.old.total:,.0f}" if count < pair.old.total * (1 - 1e-6) else some

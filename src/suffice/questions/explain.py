@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._arrays import Array, Codes, is_whole, np
-from ..attribution.explain import of_densities
+from ..attribution.explain import words_added
 from ..errors import DataError, SettingError, setting
 from ..estimate.families import text_positions
 from ..fitted import Fitted
@@ -36,7 +36,7 @@ def words(fitted: Fitted, X: object) -> list[dict[Name, dict[str, Array]]]:
     """
     rows, names = fitted.rows(X), fitted.schema.names
     if fitted.pool is None:
-        told = of_densities(fitted.joint.density.blocks, rows, [own.positions for own in fitted.blocks])
+        told = words_added(fitted.joint.density.blocks, rows, [own.positions for own in fitted.blocks])
     else:
         told = [*zip(text_positions(fitted.blocks), fitted.pool.words(rows[-1]), strict=True)]
     if not told:

@@ -53,7 +53,7 @@ def _lattice(values: Array) -> Lattice | None:
         return None
     scale = float(np.abs(values).max())
     share = values / scale  # so that no difference overflows
-    step = _common_divisor(_distinct(np.diff(share)))
+    step = _common_divisor(_distinct_gaps(np.diff(share)))
     if step is None:
         return None
     count = np.rint((share - share[0]) / step)
@@ -75,7 +75,7 @@ def _as_written(values: Array) -> Array | None:
     return np.unique(single.astype(np.str_).astype(np.float64))
 
 
-def _distinct(gaps: Array) -> Array:
+def _distinct_gaps(gaps: Array) -> Array:
     """Return gaps in ascending order, one of those that are equal up to rounding."""
     gaps = np.sort(gaps[gaps > ROUNDING])
     return gaps[np.diff(gaps, prepend=-1.0) > ROUNDING]
@@ -166,22 +166,22 @@ def _of_rows_kept(fitted: Fitted) -> ByBlock | None:
     weight = sample.represented(fitted.statistics.weight)
     dated = {p for p, column in enumerate(fitted.schema.columns) if column.kind is Kind.DATE}
     blocks = zip(fitted.blocks, fitted.sampled_rows(), strict=True)
-    found = [_of_block(block, rows, weight, sample.copies, dated) for block, rows in blocks]
+    found = [_block_recorded(block, rows, weight, sample.copies, dated) for block, rows in blocks]
     return found if any(own is not None for own in found) else None
 
 
-def _of_block(block: Block, rows: object, weight: Array, copies: Array, dated: Container[int]) -> Recorded | None:
+def _block_recorded(block: Block, rows: object, weight: Array, copies: Array, dated: Container[int]) -> Recorded | None:
     if not isinstance(rows, np.ndarray) or block.family.support in ("shares", "truths"):
         return None
     pairs = zip(rows.T, block.positions, strict=True)
-    columns = [_of_column(cells, weight, copies, position in dated) for cells, position in pairs]
+    columns = [_column_recorded(cells, weight, copies, position in dated) for cells, position in pairs]
     names = [own.name for own in fields(Recorded)]
     found = Recorded(**{name: np.array([getattr(own, name) for own in columns]) for name in names})
     found = replace(found, low=found.rounded(found.low), high=found.rounded(found.high))
     return found if found.says_something else None
 
 
-def _of_column(cells: Array, weight: Array, copies: Array, dated: bool) -> Recorded:
+def _column_recorded(cells: Array, weight: Array, copies: Array, dated: bool) -> Recorded:
     """Return how a column of the rows kept (m,) was recorded; dates lie between the first and the last."""
     present = ~np.isnan(cells)
     if copies[present].sum() < FEWEST:

@@ -55,18 +55,18 @@ def _panel(found: EffectDisplay, i: int) -> dict[str, Any]:
     axis, curves, cells = found.axes[i], found.curves[i], found.cells[i] if found.cells else np.zeros(0)
     colors, limits = [class_color(side.label) for side in found.chosen], found.limits()
     if axis.levels is None:
-        drawing, high = _numbers(axis, curves, cells, colors, limits), HIGH
+        drawing, high = _number_curves(axis, curves, cells, colors, limits), HIGH
     else:
-        drawing, high = _levels(axis, curves, colors, limits), 18.0 * len(axis.levels) + 20.0
+        drawing, high = _level_lines(axis, curves, colors, limits), 18.0 * len(axis.levels) + 20.0
     return {
         "name": axis.label,
         "missing": found.missing[i] if found.missing else 0.0,
-        "text": _in_words(axis, curves, [brief(found.classes[side.label]) for side in found.chosen]),
+        "text": _peaks_in_words(axis, curves, [brief(found.classes[side.label]) for side in found.chosen]),
         "svg": f'<svg viewBox="0 0 {WIDE:.0f} {high:.0f}" aria-hidden="true">{"".join(drawing)}</svg>',
     }
 
 
-def _in_words(axis: Axis, curves: Array, names: Sequence[str]) -> str:
+def _peaks_in_words(axis: Axis, curves: Array, names: Sequence[str]) -> str:
     """Return at which value each class is spoken for most."""
     said = []
     for s, name in enumerate(names[:3]):
@@ -78,7 +78,7 @@ def _in_words(axis: Axis, curves: Array, names: Sequence[str]) -> str:
     return "; ".join(said)
 
 
-def _numbers(
+def _number_curves(
     axis: Axis, curves: Array, cells: Array, colors: Sequence[str], limits: tuple[float, float]
 ) -> Iterator[str]:
     """Yield a drawing of curves over a number, above the shares of the rows."""
@@ -126,7 +126,7 @@ def _path(x: Array, y: Array) -> str:
     return "".join(out)
 
 
-def _levels(axis: Axis, curves: Array, colors: Sequence[str], limits: tuple[float, float]) -> Iterator[str]:
+def _level_lines(axis: Axis, curves: Array, colors: Sequence[str], limits: tuple[float, float]) -> Iterator[str]:
     """Yield a drawing of a line for each category, with a point for each class."""
     low, high = limits
     left = 96.0
@@ -268,12 +268,12 @@ def collect_words(view: View) -> list[dict[str, Any]] | None:
         for j, position in enumerate(block.positions):
             words = stats.words[j]
             if words:
-                classes = _classes(view, words, stats.counts[j][:, TEXTS], stats.seen[:, j])
+                classes = _telling_words(view, words, stats.counts[j][:, TEXTS], stats.seen[:, j])
                 found.append({"name": column_name(view.schema.names[position]), "classes": classes})
     return found or None
 
 
-def _classes(view: View, words: tuple[str, ...], texts: Array, seen: Array) -> list[dict[str, Any]]:
+def _telling_words(view: View, words: tuple[str, ...], texts: Array, seen: Array) -> list[dict[str, Any]]:
     found = []
     for c in np.argsort(-seen, kind="stable")[:MOST_CLASSES].tolist():
         own, others, n, rest = texts[c], texts.sum(axis=0) - texts[c], seen[c], seen.sum() - seen[c]
