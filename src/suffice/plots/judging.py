@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SettingError, quoted
 from ..questions.learning_curve import LearningCurve
-from ..questions.tally import wilson
+from ..questions.tally import NORMAL, wilson
 from ..schema import Level, column_name
 from . import _style as style
 from ._view import View, check_model
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 MOST = 30  # columns drawn
-HALF = 1.959964  # standard errors on each side: 95 %
 FEW = 0.01  # p-value below which rows are counted
 LEAST_ROWS = 20.0  # in a bin, whose interval is then no wider than 0.4
 
@@ -359,7 +358,7 @@ class ImportanceDisplay:
         self.ax_ = style.new_axes(ax, (6.4, 1.2 + 0.32 * len(shown)))
         self.figure_ = self.ax_.figure
         place = np.arange(len(shown))[::-1]
-        mean, half = found.mean[shown], HALF * np.nan_to_num(found.standard_error[shown])
+        mean, half = found.mean[shown], NORMAL * np.nan_to_num(found.standard_error[shown])
         self.bars_ = self.ax_.barh(place, mean, 0.7, color=style.color(0), zorder=2)
         self.ax_.hlines(place, mean - half, mean + half, color=style.ink(), linewidth=1.2, zorder=3)
         self.ax_.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=1)
@@ -439,7 +438,7 @@ class OutlierPValuesDisplay:
         self.figure_ = self.ax_.figure
         n, bins = len(self.pvalues), len(self.counts)
         flat = n / bins
-        half = HALF * np.sqrt(flat * (1.0 - 1.0 / bins))
+        half = NORMAL * np.sqrt(flat * (1.0 - 1.0 / bins))
         self.ax_.axhspan(max(flat - half, 0.0), flat + half, color="#999999", alpha=0.25, linewidth=0, zorder=0)
         step = 1.0 / bins
         self.bars_ = self.ax_.bar(

@@ -17,16 +17,16 @@ from ..questions.explain import odds_between
 from ..questions.frames import records
 from ..questions.quality import Quality, judge_answers, quality
 from ..questions.recorded import recorded
+from ..questions.tally import NORMAL
 from ..schema import column_name
 from ..table import label_values
 
 MOST_COLUMNS = 40
 ON_CARDS = 6  # columns on the card of a class, those that tell most
-MIDDLE = 0.68
+MIDDLE = 0.68  # share of a class that the ends of a column hold
 MOST_PAIRS = 6  # of classes taken for one another
 MOST_JUDGED = 100  # columns, of which each is left out in turn; of more the page has what they tell by themselves
 MOST_ROWS_OF_FOLDS = 1000  # kept, above which models of folds are not asked for each column
-HALF = 1.959964  # standard errors on each side: 95 %
 FINE, COARSE = 1201, 301  # cells of a range that ends are read off; coarse where a density takes long
 
 
@@ -215,7 +215,7 @@ def collect_worth(view: View, most: int = 60) -> dict[str, Any] | None:
     for p in (view.ranked(view.by_themselves, view.rows()) if found is None else found.order.tolist())[:most]:
         own = {"name": column_name(view.schema.columns[p].name), "value": max(alone.get(p, 0.0), 0.0)}
         if found is not None:
-            value, error = float(found.mean[p]), HALF * float(np.nan_to_num(found.standard_error[p]))
+            value, error = float(found.mean[p]), NORMAL * float(np.nan_to_num(found.standard_error[p]))
             own |= {"value": value, "low": value - error, "high": value + error}
         columns.append(own)
     if not columns:
@@ -249,11 +249,11 @@ def costs(view: View) -> Any:
 
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps
 MOST_UNUSUAL = 10
-FEW = 0.01
+FEW = 0.01  # p-value up to which rows are counted
 MOST_SUSPECTS = 10
 LEAST = 0.1  # probability that a label is wrong, from which on it is shown
 REASONS = 3  # cells of a row
-MOST_ODDS = 1e6
+MOST_ODDS = 1e6  # that a cell is said to multiply by
 
 
 class Answered(NamedTuple):
