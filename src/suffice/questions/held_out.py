@@ -65,7 +65,7 @@ def hold_out(fitted: Fitted) -> HeldOut:
         left = _without(fitted, sample, rows, index, others)
         folds.append(_fold(fitted, left, sample, rows, index, np.random.RandomState(number)))
     known = observed_cells(read) if any(has_holes(part) for part in read) else None
-    share, copies, k = weight / weight.sum(), sample.copies, density.shape[1]
+    share, copies, k = weight / weight.sum(), fitted.reservoir.copies, density.shape[1]
     total = np.bincount(sample.codes, weights=share, minlength=k)
     squares = np.bincount(sample.codes, weights=share**2 / copies, minlength=k)
     sizes, size = total**2 / np.where(squares > 0, squares, 1.0), 1.0 / float((share**2 / copies).sum())
