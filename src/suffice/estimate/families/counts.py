@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from ..._arrays import Array, Codes, NDArray, gammaln, np, row_chunks, rows_within
+from ..._arrays import IN_CACHE, Array, Codes, NDArray, gammaln, np, row_chunks, rows_within, sparse
 from ...densities import Bernoulli, Draw, Limit, Multinomial, Poisson
 from ...errors import DataError, NegativeError, NotLearnedError, SchemaError, either
 from ...notes import Note
@@ -14,7 +14,9 @@ from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import SparseTable, Table
 from ..priors import check_smoothing, draw_gamma, posterior_counts, pseudo_counts
-from .family import Counts, Entries, Settings, SumFamily, check_counts, entries, row_weights, weight_groups, without
+from .family import SLACK, LimitFamily, Settings, refuse, row_weights, weight_groups, without
+
+Counts = Array | sparse.csr_array  # rows (n, d): dense with NaN for missing, or sparse, where nothing is missing
 
 NEGATIVE = "Negative values cannot be modelled: counts are at least 0"
 
@@ -81,6 +83,22 @@ def _refuse(rows: Counts, wrong: NDArray[np.bool_], table: Table, positions: Seq
     name = table.schema.names[positions[column]]
     kind = NegativeError if rule == NEGATIVE else DataError
     raise kind.in_column(name, f"{float(value):g}", rule)
+
+
+class SumFamily(LimitFamily):
+    """A family of columns whose sums and weights by class are all it takes."""
+
+    __slots__ = ()
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    def zero(self, k: int, columns: int) -> SumStats:
+        return SumStats.zero(k, columns)
+
+    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
+        return SumStats.summarize(rows, codes, k, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,3 +418,73 @@ def share_of_all(count: Array, total: Array, alpha: float, d: Array | float) -> 
     p = np.where(informed, count + alpha, 1.0) / np.where(informed, total + alpha * d, d)
     least = np.finfo(np.float64).tiny  # so that the share of a total stays finite
     return p, np.where(p > 0, p, 1.0 / np.where(total > 0, np.maximum(total, least), d))
+
+
+# ── Rows that are left out are among those of the sums: counts by entry, and checks ───────────────────────────────────
+
+
+def _is_below(rows: Array, stats: SumStats, codes: Codes, weight: Array) -> bool:
+    """Return whether no row of any class exceeds the class's sums, by the largest of its cells."""
+    for c in np.unique(codes):
+        mine = codes == c
+        own = rows[mine] if (weight == 1.0).all() else rows[mine] * weight[mine, None]
+        most, limit = np.fmax.reduce(own, axis=0), stats.total[c] * (1.0 + SLACK)
+        if (most > limit).any() or weight[mine].max() > stats.weight[c].min() * (1.0 + SLACK):
+            return False
+    return True
+
+
+class Entries(NamedTuple):
+    """The cells of a run of rows that hold amounts above 0, and which cells are observed (None: all)."""
+
+    part: slice
+    row: Codes  # within the part
+    column: Codes
+    amount: Array
+    observed: Array | None
+
+    def sums(self, amounts: Array) -> Array:
+        """Return the sums of the entries' amounts by row."""
+        length = self.part.stop - self.part.start
+        return np.asarray(np.bincount(self.row, weights=amounts, minlength=length), dtype=np.float64)
+
+
+def entries(rows: Counts) -> Iterator[Entries]:
+    """Yield the counts of dense rows (NaN where missing) or sparse ones, some rows at a time."""
+    n, d = rows.shape
+    if not isinstance(rows, np.ndarray):
+        for part in row_chunks(n, max(1, n // (1 + 8 * rows.nnz // IN_CACHE))):
+            bounds = rows.indptr[part.start : part.stop + 1]
+            stored = slice(bounds[0], bounds[-1])
+            row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+            yield Entries(part, row, rows.indices[stored], rows.data[stored].astype(np.float64), None)
+        return
+    for part in row_chunks(n, rows_within(8 * d)):
+        block = rows[part].astype(np.float64)
+        missing = np.isnan(block)
+        observed = (~missing).astype(np.float64) if missing.any() else None
+        row, column = np.nonzero(np.where(missing, 0.0, block))
+        yield Entries(part, row, column, block[row, column], observed)
+
+
+def check_counts(rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings) -> None:
+    """Raise DataError naming a row whose counts or weight exceed what `SumStats` hold for its class."""
+    w, least = row_weights(codes, weight), stats.weight.min(axis=1, keepdims=True)
+    if isinstance(rows, np.ndarray) and _is_below(rows, stats, codes, w):
+        return
+    for own in entries(rows):
+        code, weighs = codes[own.part], w[own.part]
+        known = stats.total[code[own.row], own.column]
+        over = np.flatnonzero(weighs[own.row] * own.amount > known * (1.0 + SLACK))
+        if len(over):
+            i = int(own.row[over[0]])
+            why = "it counts more than the whole class"
+            raise refuse(settings, own.part.start + i, int(code[i]), int(own.column[over[0]]), why)
+        if own.observed is None:
+            heavy = weighs[:, None] > least[code] * (1.0 + SLACK)
+        else:
+            heavy = (weighs[:, None] > stats.weight[code] * (1.0 + SLACK)) & (own.observed > 0)
+        if heavy.any():
+            i = int(np.nonzero(heavy)[0][0])
+            why = "it weighs more than the observed cells of the class"
+            raise refuse(settings, own.part.start + i, int(code[i]), None, why)
