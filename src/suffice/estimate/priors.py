@@ -11,6 +11,7 @@ from ..densities import Categorical
 from ..errors import SettingError, either, quoted, setting
 from ..schema import Level, Name
 from ..stats import CategoricalStats
+from ..stats.reservoir import SAME_WEIGHT
 
 TARGETS = ("total", "within")
 BASES = ("uniform", "pooled")
@@ -450,7 +451,6 @@ class RDA:
 
 
 RULES = ("ledoit-wolf", "oas")
-WHOLE = 1e-9  # relative difference of weights that rounding explains
 
 
 def _check_share(name: str, value: object) -> None:
@@ -524,7 +524,7 @@ class WholeRows:
 
     def are_all(self, total: Array) -> bool:
         """Return whether there are no others, in classes of these weights (k,)."""
-        return bool(np.allclose(self._held(total), total, rtol=WHOLE, atol=0.0))
+        return bool(np.allclose(self._held(total), total, rtol=SAME_WEIGHT, atol=0.0))
 
     def mean_norm(self, mean: Array, scale: Array, members: Sequence[int], total: Array) -> float:
         """Return the weighted mean of |(x − mean) / scale|⁴ over the rows of some classes, ∞ where none are here.
@@ -544,7 +544,7 @@ class WholeRows:
         left = self.weight.copy()
         for row, code, amount in zip(rows, codes, weight, strict=True):
             for i in np.flatnonzero((self.codes == code) & (self.rows == row).all(axis=1))[:1]:
-                left[i] = max(left[i] - amount, 0.0) if amount < left[i] * (1.0 - WHOLE) else 0.0
+                left[i] = max(left[i] - amount, 0.0) if amount < left[i] * (1.0 - SAME_WEIGHT) else 0.0
         return replace(self, weight=left)
 
 

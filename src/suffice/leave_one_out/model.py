@@ -16,6 +16,7 @@ from ..estimate.families import GaussianFamily
 from ..estimate.priors import plain_smoothing
 from ..notes import Note
 from ..stats import ByClass, CompletedStats, GaussianStats, LowRankScatter, PatternStats, Statistic
+from ..stats.reservoir import SAME_WEIGHT
 from ..stats.rows import take_rows
 from . import downdate, predictive, side_by_side
 
@@ -24,7 +25,6 @@ from . import downdate, predictive, side_by_side
 
 GaussianBlock = GaussianStats | PatternStats | CompletedStats
 
-SLACK = 1e-9  # relative difference of weights that rounding explains
 SMALL = 1 << 18  # n d² up to which all other rows are summarised again, which repeats a refit to the last digit
 DOMINANT = 0.5  # share of a sum of squares: what a row holds more of is not subtracted but summed again
 
@@ -62,7 +62,7 @@ class Refits:
     def complete(self) -> bool:
         """Whether the statistics are those of the given rows and no others."""
         found = self._sums(np.flatnonzero(self.weight > 0)).column_weight()
-        return bool(np.allclose(found, self.stats.column_weight(), rtol=SLACK, atol=0.0))
+        return bool(np.allclose(found, self.stats.column_weight(), rtol=SAME_WEIGHT, atol=0.0))
 
     def _sums(self, index: Codes) -> Any:
         k = len(self.stats.column_weight())
@@ -210,7 +210,7 @@ def _left_out(learned: Learned, refits: Sequence[Refits], codes: Codes, weight: 
     """Return log posteriors (m, k) of the rows of one group."""
     total = learned.statistics.weight
     rest = np.maximum(total - np.bincount(codes[own], weights=weight[own], minlength=len(total)), 0.0)
-    rest[rest <= SLACK * total] = 0.0
+    rest[rest <= SAME_WEIGHT * total] = 0.0
     if not rest.any():
         raise DataError("All rows learned are of one group, and without it there is none. Next: give other groups.")
     prior = np.tile(np.where(rest > 0, learned.log_prior(rest), -np.inf), (len(own), 1))
@@ -227,7 +227,7 @@ def log_priors(learned: Learned, codes: Codes, weight: Array | None) -> Array:
     """
     totals, labels = learned.statistics.weight, learned.statistics.classes
     w = np.ones(len(codes)) if weight is None else weight
-    over = np.flatnonzero(w > totals[codes] * (1.0 + SLACK))
+    over = np.flatnonzero(w > totals[codes] * (1.0 + SAME_WEIGHT))
     if len(over):
         row, code = int(over[0]), int(codes[over[0]])
         why = f"its weight is {w[row]:g}, and that of the whole class {totals[code]:g}"
@@ -241,7 +241,7 @@ def log_priors(learned: Learned, codes: Codes, weight: Array | None) -> Array:
     for i in kinds.tolist():
         rest, own = totals.copy(), i // len(amounts)
         rest[own] = max(rest[own] - amounts[i % len(amounts)], 0.0)
-        gone = rest[own] <= SLACK * totals[own]
+        gone = rest[own] <= SAME_WEIGHT * totals[own]
         if gone:
             rest[own] = 0.0
         if not rest.any():

@@ -15,9 +15,8 @@ from ..schema import Level, sort_levels
 from ..stats import CategoricalStats, MixtureStats, Statistic, SumStats
 from ..stats.counts import CodedColumns
 from ..stats.pooling import Moments, column_moments
-from ..stats.reservoir import ALL
+from ..stats.reservoir import ALL, SAME_WEIGHT
 from ..table.labels import read_labels, read_weights
-from .held_out import WHOLE
 from .leave_one_out import check_one_kind
 from .two_samples import (
     TwoSampleTest,
@@ -117,7 +116,7 @@ class Side:
             )
         seen = moments.weight[:, 0] if stats is None else np.append(stats.column_weight()[:, place], 0.0)
         missing = self.class_weight - seen
-        missing[missing <= WHOLE * self.class_weight] = 0.0
+        missing[missing <= SAME_WEIGHT * self.class_weight] = 0.0
         if isinstance(stats, MixtureStats) and not stats.is_single:  # whose cells were filled in by EM
             seen, missing = self._observed(values)
         if self.filled and not missing.any():
@@ -195,7 +194,7 @@ def learned_side(fitted: Fitted) -> Side:
         return Side(blocks, statistics.classes, weight, None, nobody, none, none, statistics.blocks, filled)
     k, codes, stands = len(statistics.classes), sample.codes, sample.represented(statistics.weight)
     held = np.bincount(codes, weights=sample.weight, minlength=k)
-    whole = (sample.limit == ALL) & (np.abs(held - statistics.weight) <= WHOLE * statistics.weight)
+    whole = (sample.limit == ALL) & (np.abs(held - statistics.weight) <= SAME_WEIGHT * statistics.weight)
     # all rows of a class: copies are rows; a sample of them: a row that was drawn with all its copies is one draw
     doubt = np.where(whole[codes], stands, stands**2)
     by_class = np.bincount(codes, weights=doubt, minlength=k)

@@ -19,6 +19,7 @@ from ..schema import Level
 from ..stats import ByClass, CategoricalStats, Reservoir
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns
+from ..stats.reservoir import SAME_WEIGHT
 from ..stats.rows import deal_groups
 from ..stats.subsets import without
 from .leave_one_out import take_encoded
@@ -27,7 +28,6 @@ from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
 ROWS = 4000  # rows times folds that cost little
-WHOLE = 1e-9  # by how much, relatively, weights of all rows and of those kept may differ by rounding
 
 
 def hold_out(fitted: Fitted) -> HeldOut:
@@ -101,7 +101,7 @@ def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others
     rest = fitted.for_fold().summarize(batch, 0)
     rest = replace(rest, sample=_present(sample.part(others), statistics.classes, classes))
     held = np.bincount(sample.codes, weights=sample.weight, minlength=k)
-    whole = np.isclose(held, statistics.weight, rtol=WHOLE, atol=0.0)
+    whole = np.isclose(held, statistics.weight, rtol=SAME_WEIGHT, atol=0.0)
     if whole.all():
         return rest
     own = Batch(statistics.classes, sample.codes[index], take_encoded(rows, index), sample.weight[index])

@@ -42,6 +42,7 @@ RESERVED = 500  # shared out among the classes: so many rows stay even if all ot
 CANDIDATES = 4  # times the bound: rows looked at closely
 PLENTY = 4  # times as many again: rows of a batch that is looked at in two steps
 ALL = np.iinfo(np.uint64).max
+SAME_WEIGHT = 1e-9  # relative difference of weights, of all rows and of those kept, that rounding explains
 NAMELESS = ("",)  # the class of rows without a label, where these are kept
 
 
