@@ -42,6 +42,7 @@ __all__ = [  # of other libraries
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
+Flags = NDArray[np.bool_]
 IN_CACHE = 1 << 21  # bytes that a core's own cache holds: what is made of some rows is used again before it leaves
 IN_MEMORY = 1 << 24  # bytes of matrices made for each of some rows: so many that a call costs little beside its work
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from .._arrays import (
     IN_MEMORY,
     Array,
     Codes,
-    NDArray,
+    Flags,
     gammaln,
     np,
     parallel_each,
@@ -23,8 +23,6 @@ from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, Multivariate
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
-
-Flags = NDArray[np.bool_]
 
 EXACT = 12  # columns up to which all subsets of a Gaussian are added up: 4,096 matrices
 EXACT_GAME = 8  # the same where every subset is one evaluation of all rows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays import Array, Codes, Flags, is_sparse, np
 from ..densities import Full, Gaussian
 from ..em.cell_passes import fill as expected
 from ..em.cells import complete
@@ -22,7 +22,6 @@ LONELY = "left out, or counted for less, rows that have the variance of some com
 UNSEEN = "left out correlations, since no rows are kept to tell whose they are"
 ROUNDS = 10  # of leaving rows out and filling the missing cells of the others again; two are seldom needed
 Fill = Callable[[PatternStats], GaussianStats]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Kept:
     weight: Array
     whole: bool
 
-    def hiding(self, cells: NDArray[np.bool_]) -> Kept:
+    def hiding(self, cells: Flags) -> Kept:
         """Return the rows without some of their cells (m, d)."""
         if not cells.any():
             return self
@@ -50,7 +49,7 @@ class Kept:
         found = self.hiding(np.broadcast_to(none[:, None], np.asarray(self.rows).shape))
         return replace(found, weight=np.where(none, self.weight, self.weight * share))
 
-    def less_than(self, other: Kept) -> NDArray[np.bool_]:
+    def less_than(self, other: Kept) -> Flags:
         """Return which cells (m, d) count less than in the same rows before."""
         gone = np.isnan(np.asarray(self.rows)) & ~np.isnan(np.asarray(other.rows))
         return np.asarray(gone | (self.weight < other.weight)[:, None])
@@ -82,7 +81,7 @@ class Kept:
                 found[c, j] = held.sum() - held.max(initial=0.0)
         return found
 
-    def few_pairs(self, k: int, pooled: bool, least: MinCount) -> NDArray[np.bool_] | None:
+    def few_pairs(self, k: int, pooled: bool, least: MinCount) -> Flags | None:
         """Return which columns of two values each (k or 1, d, d) too few rows show together in one of four ways."""
         if is_sparse(self.rows) or not isinstance(self.rows, np.ndarray):
             return None

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from .step import Point, nearest_spd
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
@@ -28,7 +28,6 @@ ROUNDING = 1e-13  # of a log likelihood, relative
 UNCORRELATED = 1e-8  # correlations that are zero to rounding
 NUDGE = 0.01  # what they are made, to see whether they stay
 LEAST_LOOKS, LOOKS, GROWTH = 8, 60, 1e-3  # EM steps from there, and what one must add to take it for a saddle
-Flags = NDArray[np.bool_]
 
 
 Progress = Callable[[int, float], None]

@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, Flags, np, parallel_map, row_chunks, rows_within
 from ..densities import Density, Draw, Gaussian
 from ..errors import DataError, either
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
 from .cells import PatternGroup, Units, check_columns, climb_from, groups_of
 from .step import Moments, Parts, Point, Regressions, add_up, as_scatter, expect, maximize
-
-Flags = NDArray[np.bool_]
 
 
 def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
-from .._arrays import Array, Codes, NDArray, np, single_blas_thread
+from .._arrays import Array, Codes, Flags, np, single_blas_thread
 from ..densities import Covariance, Full, Gaussian, LowRank, Mixture
 from ..densities.gaussian import scores_by_size
 from ..densities.mixture import sum_within
@@ -21,7 +21,6 @@ from .cell_passes import fill_shared_out
 
 LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
-Flags = NDArray[np.bool_]
 ComponentStats = GaussianStats | PatternStats | CompletedStats
 
 

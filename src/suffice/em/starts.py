@@ -96,9 +96,9 @@ CELLS = 5  # observed cells a free parameter needs: with fewer the BIC, an appro
 TRIES = 4  # starts for each of `n_init`, which take a first look each; the most likely `n_init` of them go on
 FIRST = 10  # EM steps of a first look
 SHORT = 20  # EM steps of those that go on; the most likely one then goes to the end (Biernacki, Celeux & Govaert 2003)
+RANK = 1e-9  # least variance of a direction, relative to the largest
 # Where the centres of a start are looked for, and Lloyd's steps from there. The optimum of k-means is one start; many
 # steps would lead all of them there. Whitened rows have parts that lie along each other apart.
-RANK = 1e-9  # least variance of a direction, relative to the largest
 KMEANS, LOOSE = (False, 10), ((True, 1), (False, 1), (True, 0))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, Flags, np, row_chunks, rows_within
 from ..densities.covariance import FLOOR, USABLE, correlations, least_amount, shrink
 
 # A correlation matrix with a lower eigenvalue is too near singular to regress with. Estimates are kept above USABLE:
@@ -24,7 +24,6 @@ SINGULAR = 0.5 * USABLE
 PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
 BY_PATTERN, BY_ROW = ("observed", "missing", "unit", "mass"), ("pattern", "owner", "weight", "centred", "cells")
 LEAST_SHARE = 1e-5  # and at least this share of the variances
-Flags = NDArray[np.bool_]
 
 
 class Given(NamedTuple):
@@ -76,7 +75,7 @@ class Regressions:
         return Given(slopes, np.asarray(noise, dtype=np.float64), _log_det(within))
 
 
-def nearest_spd(covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
+def nearest_spd(covariance: Array) -> tuple[Array, Flags]:
     """Return covariances (g, d, d), those too near singular to regress with mended, and which these are (g,).
 
     In standard units, in which FLOOR is a variance.

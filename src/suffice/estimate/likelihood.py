@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, NDArray, np, single_blas_thread
+from .._arrays import Array, Codes, Flags, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
 from ..densities.covariance import (
     FLOOR,
@@ -31,7 +31,6 @@ from ..stats import CompletedStats, GaussianStats, LowRankScatter, PatternStats
 from ..stats.pooling import Pool, divisors, mixed_divisors, overall_mean, pooled_variance, total_variance
 from .priors import Shrinkage, WholeRows, ledoit_wolf_amount, oas_amount
 
-Flags = NDArray[np.bool_]
 MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"
 NO_VALUE, ONE_VALUE = "no value in the class", "at most one value in the class"
 TOO_SMALL = "its numbers are below 1e-150, so that their squares vanish; express them in smaller units"

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np
 from ..kernels.growing import Drawn, GradientTrees, Grower
-from ..stats.rows import Keys, mixed
+from ..stats.rows import GOLDEN, Keys, mixed
 from ..stats.statistic import Fields, Stored, amounts, floats
 from .columns import Cells
-from .trees import GOLDEN, Trees, TreeScores, dealt
+from .trees import Trees, TreeScores, dealt
 
 BEYOND = 2**15 - 1  # a threshold above all cells: what is missing is told from what is there
 HESSIANS = 2.0**44  # in which the weights of all rows are counted, to sum whole numbers exactly

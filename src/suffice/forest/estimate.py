@@ -177,7 +177,7 @@ BRANCH = 0.25  # rows' worth of what all classes say of a branch
 NODE = 0.5  # rows' worth of its parent, in each node
 CLASS = 10.0  # rows' worth of all classes, in the leaf of one
 LEAST_VARIANCE = 1e-4  # of normal scores
-PSEUDO = 0.5
+PSEUDO = 0.5  # rows of each level, at roots
 
 
 @dataclass(frozen=True, eq=False)

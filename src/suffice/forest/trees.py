@@ -9,11 +9,10 @@ from typing import Self
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
 from ..kernels.trees import Packed, Ways, product_values
-from ..stats.rows import Keys, mixed
+from ..stats.rows import GOLDEN, Keys, mixed
 from ..stats.statistic import Fields, Plain
 from .columns import MISSING, Cells, ForestReading
 
-GOLDEN = 0x9E3779B97F4A7C15
 DRAWS = 1 << 16  # steps of a draw
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, NDArray, np, parallel_each, parallel_map, row_chunks, rows_within
+from .._arrays import Array, Codes, Flags, np, parallel_each, parallel_map, row_chunks, rows_within
 from ..densities import Full, Gaussian, Spherical
 from ..densities.covariance import FLOOR, ROUNDING, USABLE, far_apart
 from ..densities.gaussian import LOG_2PI
@@ -24,8 +24,6 @@ from ..stats.pooling import Pool, divisors, mixed_divisors, total_variance
 LEAST_KEPT = 1e-3  # share of a sum of squares that must remain without the row: below, a formula loses digits
 ROOM = 1e4  # how far above the floors of an estimate variances must be, so that no single row brings them there
 EMPTY = 1e-9  # of the weight of a class: what is left below this is rounding
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

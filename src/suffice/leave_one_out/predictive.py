@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within, single_blas_thread
+from .._arrays import IN_MEMORY, Array, Codes, Flags, np, row_chunks, rows_within, single_blas_thread
 from ..densities import Diagonal, Full, MultivariateT, StudentT
 from ..densities.covariance import FLOOR, ROUNDING, USABLE
 from ..densities.gaussian import LOG_2PI
@@ -21,7 +21,7 @@ from ..estimate.predictive import balance, posterior_weight, prior_target
 from ..estimate.priors import NormalInverseWishart
 from ..stats import GaussianStats
 from ..stats.pooling import divisors
-from .downdate import EMPTY, LEAST_KEPT, Flags, squares_under
+from .downdate import EMPTY, LEAST_KEPT, squares_under
 
 ROOM = 4.0  # how far above the point where an estimate is repaired what a row leaves must be
 

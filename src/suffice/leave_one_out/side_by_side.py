@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, np, parallel_map, pattern_groups, row_chunks, single_blas_thread
+from .._arrays import Array, Codes, Flags, np, parallel_map, pattern_groups, row_chunks, single_blas_thread
 from ..densities import Gaussian
 from ..densities.covariance import FLOOR, ROUNDING
 from ..densities.gaussian import LOG_2PI
@@ -28,7 +28,6 @@ MANY = 256  # rows side by side
 CELLS = 1 << 18  # numbers in the parameters of so many
 FEW = 1.5  # rows left for each column and one more: the likelihood of fewer may have several maxima
 QUICK = 100  # steps: where a climb that takes more of them arrives may depend on rounding
-Flags = NDArray[np.bool_]
 
 
 def without_row(

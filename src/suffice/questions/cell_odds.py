@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, logsumexp, ndtri, np
+from .._arrays import Array, Codes, Flags, logsumexp, ndtri, np
 from ..densities import Product, Rows
 from ..densities.density import rows_at
 from ..errors import DataError
@@ -31,8 +31,6 @@ from ..stats.counts import CodedColumns, TextColumns
 from ..stats.rows import deal_groups, fingerprints, group_keys, group_numbers
 from ..table.labels import read_groups
 from .leave_one_out import known_codes, take_encoded
-
-Flags = NDArray[np.bool_]
 
 FOLDS = 5
 LEAST_ROWS = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .._arrays import Array, Codes, NDArray, betainc, gammaincc, is_sparse, log_softmax, np, pattern_groups
+from .._arrays import Array, Codes, Flags, betainc, gammaincc, is_sparse, log_softmax, np, pattern_groups
 from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Rows
 from ..densities.density import missing_cells, rows_at
 from ..fitted import Fitted
@@ -18,8 +18,6 @@ TAIL = 0.05  # share of drawn rows by which the law goes on beyond the last
 ROWS = 20_000  # rows drawn for a law that has no formula
 CELLS = 4_000_000  # of these rows at most
 ENDLESS = 1e4  # degrees of freedom from which a t is taken for a Gaussian
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ def exact_law(fitted: Fitted) -> Law | None:
     return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
 
 
-def _used_columns(density: Gaussian | MultivariateT) -> NDArray[np.bool_]:
+def _used_columns(density: Gaussian | MultivariateT) -> Flags:
     """Return which columns have a density (d,)."""
     location = density.means if isinstance(density, Gaussian) else density.location
     return np.isin(np.arange(location.shape[1]), density.used)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
+from .._arrays import Array, Codes, Flags, np, parallel_map, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
-from .outlier_laws import CHUNK_ROWS, NEGLIGIBLE, Flags, distances_from, hide, measure, patterns, take_recoded
+from .outlier_laws import CHUNK_ROWS, NEGLIGIBLE, distances_from, hide, measure, patterns, take_recoded
 
 TIE = 1e-9  # relative difference of distances that rounding explains
 TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on

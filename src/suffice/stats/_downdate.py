@@ -7,7 +7,7 @@ is left, the rows cannot have been part of the whole.
 
 from __future__ import annotations
 
-from .._arrays import Array, Codes, NDArray, lower_factor, np
+from .._arrays import Array, Codes, Flags, lower_factor, np
 from ..errors import NotLearnedError
 from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
 
@@ -21,8 +21,6 @@ FIRST_COLUMNS = 16  # compared before the others are
 # row: while it counts, it has rows that do.
 FAINT = 1e-100  # a class with less weight than this has no rows any more
 GONE = 1e-200  # a row, value, level or column of a class with less weight than this is not there any more
-
-Flags = NDArray[np.bool_]
 
 
 def remainder(whole: Array | float, part: Array | float, dust: float = DUST) -> Array:

@@ -22,7 +22,7 @@ V = TypeVar("V")
 
 SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the mantissa
 
-_GOLDEN = 0x9E3779B97F4A7C15
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: multiples of it are far apart, which `mixed` scatters
 FOLDS = 5  # of whole groups
 FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
 
@@ -199,7 +199,7 @@ def fingerprints(part: Any) -> Keys:
 
 def _factors(d: int, seed: int) -> Keys:
     """Return an odd number for each column (d,)."""
-    return mixed(np.arange(1, d + 1, dtype=np.uint64) + np.uint64(seed * _GOLDEN % 2**64)) | np.uint64(1)
+    return mixed(np.arange(1, d + 1, dtype=np.uint64) + np.uint64(seed * GOLDEN % 2**64)) | np.uint64(1)
 
 
 def _sparse_sums(rows: sparse.csr_array, factors: Keys) -> Keys:
@@ -216,7 +216,7 @@ def level_keys(levels: Sequence[Level]) -> Keys:
         own = mixed(np.arange(levels.start, levels.stop, dtype=np.int64).view(np.uint64))
     else:
         own = np.array([_level_key(level) for level in levels], dtype=np.uint64)
-    return np.append(own, np.uint64(_GOLDEN))
+    return np.append(own, np.uint64(GOLDEN))
 
 
 def _level_key(level: Level) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from ..errors import SufficeError
 from ._downdate import MEAN_ROUNDING
 from .counts import CategoricalStats, SumStats
@@ -24,7 +24,6 @@ from .texts import TextStats
 # Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41,
 # and no ratio of counts, where the last digit of a sum would decide.
 MINOR = 2.0**0.5 - 1.0
-Flags = NDArray[np.bool_]
 
 
 def of_columns(stats: Any, columns: Sequence[int]) -> Any:
