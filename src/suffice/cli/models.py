@@ -107,7 +107,7 @@ def remark_left_out(model: str, left_out: Sequence[str], common: Common) -> None
 
 
 LARGE = 1 << 28  # bytes of a file, decompressed, that is then read in parts
-CHUNK = 1 << 20  # bytes decompressed at a time
+DECOMPRESSED = 1 << 20  # bytes at a time
 
 
 def is_many(data: Path) -> bool:
@@ -127,7 +127,7 @@ def is_large(data: Path) -> bool:
     read = 0
     try:
         with pa.input_stream(str(data)) as file:
-            while read <= LARGE and (block := file.read(CHUNK)):
+            while read <= LARGE and (block := file.read(DECOMPRESSED)):
                 read += len(block)
     except (OSError, pa.ArrowException):
         return False  # who reads it says what is wrong

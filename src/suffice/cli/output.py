@@ -147,10 +147,7 @@ def progress_of_em(common: Common, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress(common: Common, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar on stderr while the block runs; it receives a function that says how many steps were made.
-
-    There is no bar when stderr is not a terminal, under --quiet, or where NO_COLOR asks for plain output.
-    """
+    """Show a bar on stderr while the block runs; it receives a function that says how many steps were made."""
     with _bar(common, what, total) as update:
         yield lambda steps: update({"advance": steps})
 

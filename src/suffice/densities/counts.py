@@ -25,7 +25,7 @@ from ..schema import Level
 from .density import Density, Limit, Outcomes, count_outcomes, listed_outcomes
 
 TABLE_CELLS = 1 << 16  # log-probability tables of several columns are added up beforehand while they stay this small
-CHUNK_ROWS = 1 << 16
+CHUNK_ROWS = 1 << 16  # scored at a time
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,9 +275,9 @@ def _kinds(weight: Array) -> tuple[Array, Codes]:
 # ── Gaussian classes, their scores over the whole grid of strengths and spheres ───────────────────────────────────────
 
 
-STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
-SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
-JITTER = 1e-10
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)  # a: from nearly quadratic to linear
+SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)  # γ: from full to equal variances
+JITTER = 1e-10  # added to the diagonal of B, in which columns have variance 1
 MOST_WEIGHTS = 8  # of rows, for which the pencil is diagonalised anew
 
 

@@ -306,14 +306,14 @@ def cut_periods(times: NDArray[Any], periods: int | None, least: int = 2) -> tup
     ends = np.append(starts[1:], len(distinct)) - 1
     if len(starts) < least:
         raise DataError(
-            f"All rows are of one period ({_shown(distinct[0])} to {_shown(distinct[-1])}), so that none comes after "
+            f"All rows are of one period ({_as_text(distinct[0])} to {_as_text(distinct[-1])}), so that none comes after "
             f"another. Next: give rows of more times, or more {setting('periods')}."
         )
-    spans = [(_shown(a), _shown(b)) for a, b in zip(distinct[starts], distinct[ends], strict=True)]
+    spans = [(_as_text(a), _as_text(b)) for a, b in zip(distinct[starts], distinct[ends], strict=True)]
     return number[place.reshape(-1)], spans
 
 
-def _shown(time: Any) -> str:
+def _as_text(time: Any) -> str:
     dated = isinstance(time, np.datetime64)
     return str(np.datetime_as_string(time, unit="auto")) if dated else str(plain_value(time))
 
@@ -430,7 +430,7 @@ def _figures(
     names = ("log_loss", "log_loss_error", "accuracy", "confidence", "calibration_error", "coverage", "set_size")
     found: dict[str, float] = dict.fromkeys(names, np.nan)
     if seen.any():
-        loss, error = _mean(rows.labelled(here[seen]), row_losses(log_posterior, codes)[seen])
+        loss, error = _mean_and_error(rows.labelled(here[seen]), row_losses(log_posterior, codes)[seen])
         found |= {"log_loss": float(loss), "log_loss_error": float(error)}
     if len(here):
         confidence, right = np.exp(log_posterior.max(axis=1)), log_posterior.argmax(axis=1) == codes
@@ -445,7 +445,7 @@ def _figures(
     return {**counts, **found, "said": answer.said}
 
 
-def _mean(rows: LabelledRows, values: Array) -> tuple[Array, Array]:
+def _mean_and_error(rows: LabelledRows, values: Array) -> tuple[Array, Array]:
     """Return the mean of values (…, n), and its standard error, which one row or one group does not tell."""
     single = len(rows.codes) < 2 or (rows.group is not None and not rows.group.any())
     mean = rows.mean(values)
@@ -461,10 +461,10 @@ def _by_window(rows: TimedRows, judged: Sequence[tuple[Codes, Array]]) -> dict[s
             "one has. Next: give fewer periods, or leave groups out to judge rows of groups known before."
         )
     means = [rows.labelled(own).mean(part) if len(own) else np.full(len(part), np.nan) for own, part in judged]
-    above, error = _mean(rows.labelled(index), lost[:-1] - lost[-2])
+    above, error = _mean_and_error(rows.labelled(index), lost[:-1] - lost[-2])
     return {
         "unchanged": np.array(means)[:, -1],
-        "mean_error": float(_mean(rows.labelled(index), lost[-2])[1]),
+        "mean_error": float(_mean_and_error(rows.labelled(index), lost[-2])[1]),
         "window_loss": rows.labelled(index).mean(lost[:-1]),
         "window_above": above,
         "window_error": error,
