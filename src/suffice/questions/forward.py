@@ -306,14 +306,14 @@ def cut_periods(times: NDArray[Any], periods: int | None, least: int = 2) -> tup
     ends = np.append(starts[1:], len(distinct)) - 1
     if len(starts) < least:
         raise DataError(
-            f"All rows are of one period ({_as_text(distinct[0])} to {_as_text(distinct[-1])}), so that none comes after "
+            f"All rows are of one period ({_text_of(distinct[0])} to {_text_of(distinct[-1])}), so that none comes after "
             f"another. Next: give rows of more times, or more {setting('periods')}."
         )
-    spans = [(_as_text(a), _as_text(b)) for a, b in zip(distinct[starts], distinct[ends], strict=True)]
+    spans = [(_text_of(a), _text_of(b)) for a, b in zip(distinct[starts], distinct[ends], strict=True)]
     return number[place.reshape(-1)], spans
 
 
-def _as_text(time: Any) -> str:
+def _text_of(time: Any) -> str:
     dated = isinstance(time, np.datetime64)
     return str(np.datetime_as_string(time, unit="auto")) if dated else str(plain_value(time))
 
