@@ -306,8 +306,8 @@ def cut_periods(times: NDArray[Any], periods: int | None, least: int = 2) -> tup
     ends = np.append(starts[1:], len(distinct)) - 1
     if len(starts) < least:
         raise DataError(
-            f"All rows are of one period ({_text_of(distinct[0])} to {_text_of(distinct[-1])}), so that none comes after "
-            f"another. Next: give rows of more times, or more {setting('periods')}."
+            f"All rows are of one period ({_text_of(distinct[0])} to {_text_of(distinct[-1])}), so that none comes "
+            f"after another. Next: give rows of more times, or more {setting('periods')}."
         )
     spans = [(_text_of(a), _text_of(b)) for a, b in zip(distinct[starts], distinct[ends], strict=True)]
     return number[place.reshape(-1)], spans
