@@ -139,7 +139,7 @@ def test_no_command_says_a_word_of_python(cli, folder, monkeypatch, model) -> No
 # Said where only Python comes: attributes, devices, settings that no option gives, the insides of damaged files.
 ONLY_PYTHON = {
     *("plots/", "testing.py", "drop_in/", "datasets/", "cli/", "_arrays_api.py", "engines/", "export/onnx/file.py"),
-    *("stats/statistic.py", "stats/statistic.py", "files/model_file.py", "table/arrays.py"),
+    *("stats/statistic.py", "files/model_file.py"),
     *(
         "report/summary.py",
         "questions/frames.py",

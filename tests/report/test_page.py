@@ -167,7 +167,7 @@ def test_the_title_is_what_the_model_was_told(monkeypatch, blobs):
     model.fit(X, pd.Series(y, name="tree <kind>"))
     model._edit_past(source="trees.csv")
     page = render_page(model)
-    assert "<h1>tree &lt;kind&gt;" in page
+    assert "<h1>tree &lt;kind&gt;, from trees.csv</h1>" in page
     assert '<time datetime="2009-02-13">13 February 2009</time>' in page
     assert "<title>tree &lt;kind&gt;, from trees.csv</title>" in page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from .weighing import JudgedMember, judge_in_folds, power_of_rows
 MANY = 2000  # rows; of fewer, calls are so short that threads would wait for each other
 
 
-class _ByColumns:
+class _ByColumns(ABC):
     """Rows of the sample that an automatic classifier was judged on, by the columns that are known of them."""
 
     def __init__(

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from shlex import join
 from typing import Annotated, Any, Literal
@@ -112,7 +111,7 @@ def command(name: str) -> Command:
 def summary(name: str) -> str:
     """Return the first line of the help of a command, read off its source: to import them all takes long."""
     file, _, function = COMMANDS[name].partition(":")
-    source = files(__package__).joinpath(f"{file}.py")
+    source = Path(__file__).with_name(f"{file}.py")
     text = source.read_text(encoding="utf-8") if source.is_file() else ""  # installed as bytecode alone, it has none
     return text.partition(f"\ndef {function}(")[2].partition('"""')[2].partition("\n")[0]
 
