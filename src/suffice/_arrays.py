@@ -165,7 +165,7 @@ def joint_code(columns: Iterable[Codes], sizes: Sequence[int]) -> Codes:
     return joint
 
 
-def pattern_groups(observed: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def pattern_groups(observed: Flags) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield (observed columns, row numbers) for each pattern of observed cells in a mask (n, d)."""
     if not observed.shape[1]:
         yield np.zeros(0, dtype=np.int64), np.arange(len(observed))

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ._arrays import Array, Codes, NDArray, np
+from ._arrays import Array, Codes, Flags, np
 
 LEAST = 50  # rows by which a number of known cells has a threshold of its own
 ROUNDING = 1e-9  # of a threshold: a class at it is in the set
@@ -84,7 +84,7 @@ class Scores:
     codes: Codes
     weight: Array
     stands: Array
-    hidden: NDArray[np.bool_]
+    hidden: Flags
 
     @classmethod
     def together(cls, parts: Sequence[Self]) -> Self:
@@ -235,7 +235,7 @@ def _means(score: Array, weight: Array, stands: Array, size: float, least: float
     yield from zip((total / told).tolist(), kept.tolist(), (told / kept).tolist(), strict=True)
 
 
-def class_sets(log_posterior: Array, limit: float | Array, allow_empty: bool = True) -> NDArray[np.bool_]:
+def class_sets(log_posterior: Array, limit: float | Array, allow_empty: bool = True) -> Flags:
     """Return which classes score at most `limit`, (n, k), and unless `allow_empty` the most probable one as well."""
     inside = np.asarray(-log_posterior <= limit * (1.0 + ROUNDING))
     if not allow_empty:

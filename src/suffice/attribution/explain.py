@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .._arrays import (
     Array,
     Codes,
-    NDArray,
+    Flags,
     np,
     parallel_map,
     pattern_groups,
@@ -93,7 +93,7 @@ def _assemble(parts: Sequence[Array], positions: Sequence[Sequence[int]], d: int
     return np.moveaxis(out, 0, 2)
 
 
-def _impossible(found: Sequence[Explanation]) -> Iterator[NDArray[np.bool_] | None]:
+def _impossible(found: Sequence[Explanation]) -> Iterator[Flags | None]:
     """Yield by block where a class is ruled out (k, n, d), or None: it has more zeros than some other class."""
     counts = [own.order.sum(axis=2) for own in found if own.order is not None]
     if not counts:
@@ -185,9 +185,7 @@ def _joined(found: Sequence[Explanation]) -> Explanation:
     return Explanation(score, None, np.concatenate(spread, axis=1) if spread else None)
 
 
-def _played(
-    value: Callable[[Codes], Array], missing: NDArray[np.bool_], orders: int | None, errors: bool
-) -> Explanation:
+def _played(value: Callable[[Codes], Array], missing: Flags, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions of rows (n, d) in a game known by its values."""
     d = missing.shape[1]
     with single_blas_thread():  # once, not for each of many small evaluations

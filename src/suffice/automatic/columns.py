@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, np, parallel_map
+from .._arrays import Array, Codes, Flags, np, parallel_map
 from .._derived import Lazy
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..kernels.columns import Knots, normal_scores
@@ -138,7 +138,7 @@ class BinnedRows(MixedRows):
         return ForestReading(own.numbers, np.column_stack([own.cells, *parts]), own.columns)
 
     @cached_property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Flags:
         """Which cells say something (n, columns): those neither missing nor of an unknown level."""
         pairs = zip(self.levels, self.columns.vocabulary, strict=True)
         levels = [(own >= 0) & (own < len(words)) for own, words in pairs]
@@ -480,7 +480,7 @@ def _indicated(held: Array, codes: Codes, weight: Array) -> tuple[int, ...]:
 
 def _moments(block: Array, weight: Array) -> tuple[Array, Array]:
     """Return the mean and variance (p,) of the observed cells of each column."""
-    seen: NDArray[np.bool_] = ~np.isnan(block)
+    seen: Flags = ~np.isnan(block)
     total = np.maximum(weight @ seen, 1e-300)
     mean = (weight @ np.where(seen, block, 0.0)) / total
     return mean, (weight @ np.where(seen, block - mean, 0.0) ** 2) / total

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, ndtri, np, parallel_map, row_chunks, rows_within, stdtrit
+from .._arrays import Array, Codes, Flags, ndtri, np, parallel_map, row_chunks, rows_within, stdtrit
 from ..densities import Rows
 from ..errors import DataError
 from ..fitted import NOTHING
@@ -155,7 +155,7 @@ def _unexplained(sample: Sample, copies: Codes, residual: Array, variance: Array
     return q / d, np.sqrt(2.0 / d)
 
 
-def _venn_abers(hit: NDArray[np.bool_], copies: Codes) -> Array:
+def _venn_abers(hit: Flags, copies: Codes) -> Array:
     """Return the calibrated probabilities (n + 1, 2) of a score between rows in their order, as a miss and as a hit.
 
     With N and S the sums of rows and of hits up to each place, isotonic regression with one row of label y more at a

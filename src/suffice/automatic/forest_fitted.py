@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from .. import classify
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from .._derived import derived, shared
 from ..densities import Draw, Product, Rows
 from ..errors import DataError, either
@@ -123,7 +123,7 @@ class JointForestFamily(Family):
         weight: Array | None,
         *,
         out_of_bag: bool,
-        unseen: NDArray[np.bool_] | None = None,
+        unseen: Flags | None = None,
     ) -> Array:
         """Return log densities (n, k) of learned rows; `out_of_bag`, by trees whose structure has not seen them.
 
@@ -284,7 +284,7 @@ class ForestFitted(HeldFitted):
             out[np.ix_(own, number)] = model.log_posterior(model.recoded(every.take(own).rows))
         return out
 
-    def _unseen(self, rows: Array) -> NDArray[np.bool_] | None:
+    def _unseen(self, rows: Array) -> Flags | None:
         """Return which levels of learned rows (n, d), as the forest reads them, too few other rows show."""
         if self.statistics.sample is None:
             return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from .._derived import Lazy
 from ..forest.columns import Cells
 from ..stats.rows import Units, fingerprints, taken
@@ -40,7 +40,7 @@ class Sample:
     single: Array
     held: Array
     units: Units | None = None
-    unseen: NDArray[np.bool_] | None = None
+    unseen: Flags | None = None
     place: Codes | None = None
     folds: Any = None
     beside: Lazy[tuple[Sample, Codes]] | None = None
@@ -66,7 +66,7 @@ class Sample:
         """All rows that rules learn from, and which of them are these, in order."""
         return (self, np.arange(len(self))) if self.beside is None else self.beside()
 
-    def unseen_among(self, others: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    def unseen_among(self, others: Flags | None) -> Flags | None:
         """Return which cells (n, categories) are of levels that too few of some rows show; None for none.
 
         For None instead of others, of all rows but those that leave with the row itself.
@@ -75,7 +75,7 @@ class Sample:
             return None
         return self.units.unseen(self.rows.levels, [len(own) for own in self.rows.columns.vocabulary], others)
 
-    def cells(self, hidden: Hidden | None, unseen: NDArray[np.bool_] | None, *, dated: bool = False) -> Cells:
+    def cells(self, hidden: Hidden | None, unseen: Flags | None, *, dated: bool = False) -> Cells:
         """Return the cells (n, d) as trees read them: `unseen` levels as new ones, `hidden` columns missing.
 
         With `dated` those of parts of dates as well, which are hidden with their dates.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from .._arrays import IN_CACHE, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from .._arrays import IN_CACHE, Array, Codes, Flags, np, parallel_map, row_chunks, rows_within
 from .judge import HoldoutScorer
 from .sample import Sample
 
@@ -183,7 +183,7 @@ class Optimum(NamedTuple):
     theta: Array
     posterior: list[Array]
     hessian: Array
-    free: NDArray[np.bool_]
+    free: Flags
     evidence: float
 
 
@@ -283,7 +283,7 @@ class Problem:
             eta += theta[self.m :, None]
         return eta
 
-    def free(self, theta: Array, gradient: Array) -> NDArray[np.bool_]:
+    def free(self, theta: Array, gradient: Array) -> Flags:
         """Return which parameters may move: not those at 0 that would become negative."""
         return np.asarray(~(self.positive & (theta <= AT_ZERO) & (gradient > 0)) & ~self.dropped)
 
@@ -385,7 +385,7 @@ def _by_series(block: Block, p: Array, inverse: Array, used: Codes) -> Array:
         return np.asarray((along[:, None, :q] @ own)[:, 0] + along[:, q:])
 
     term, total = pull, pull.copy()
-    left: NDArray[np.bool_] = np.ones(len(pull), dtype=np.bool_)
+    left: Flags = np.ones(len(pull), dtype=np.bool_)
     for _ in range(TURNS):
         move = moved(term)
         term = heavy * (move - (rows * move).sum(axis=1, keepdims=True))

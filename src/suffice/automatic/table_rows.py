@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from ..leave_one_out.by_columns import showing
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.rows import Keys, concat_rows, fingerprints, take_rows
@@ -14,7 +14,7 @@ from ..stats.rows import Keys, concat_rows, fingerprints, take_rows
 MISSING = -1  # the level number of a missing cell
 
 DateParts = tuple[tuple[int, int], ...]  # numbers of columns, and of parts of a date
-Index = slice | Codes | NDArray[np.bool_]
+Index = slice | Codes | Flags
 
 
 class Hidden(NamedTuple):

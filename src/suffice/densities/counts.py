@@ -11,6 +11,7 @@ from typing import NamedTuple
 from .._arrays import (
     Array,
     Codes,
+    Flags,
     NDArray,
     gammaln,
     joint_code,
@@ -500,7 +501,7 @@ class TextDensity(CountDensity):
         """What a count of each column of rows adds to the log density (Σ (terms + 1), k)."""
         return self._tables().per_count
 
-    def missing_cells(self, rows: sparse.csr_array) -> NDArray[np.bool_]:
+    def missing_cells(self, rows: sparse.csr_array) -> Flags:
         """Return which texts of rows are missing (n, c)."""
         return np.asarray(rows[:, [end - 1 for end in self.ends[1:]]].toarray() == 0)
 

@@ -11,6 +11,7 @@ from .._arrays import (
     IN_MEMORY,
     Array,
     Codes,
+    Flags,
     NDArray,
     gammaln,
     is_sparse,
@@ -509,7 +510,7 @@ def take_columns(part: Part, columns: Sequence[int]) -> Part:
     return tuple(part[j] for j in columns) if isinstance(part, tuple) else part[:, list(columns)]
 
 
-def missing_cells(part: Any) -> NDArray[np.bool_] | None:
+def missing_cells(part: Any) -> Flags | None:
     """Return which cells of a block are missing (n, d), or None where nothing can be (a sparse matrix)."""
     if isinstance(part, tuple):
         return np.column_stack([column < 0 for column in part])

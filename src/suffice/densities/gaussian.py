@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, Flags, np, pattern_groups, row_chunks, rows_within
 from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
 from .covariance import FAR, Covariance, Diagonal, Full, Spherical
 from .density import NEAR, Density, Outcomes, Within, bells_within, gaussian_kernel, number_outcomes
@@ -450,7 +450,7 @@ class CellsPut:
         return np.maximum(distances, 0.0), log_det
 
 
-def _by_count(chosen: NDArray[np.bool_]) -> Iterator[tuple[Codes, Codes]]:
+def _by_count(chosen: Flags) -> Iterator[tuple[Codes, Codes]]:
     """Yield rows (r,) of which equally many cells are chosen, and the columns of these (r, a); none without any."""
     count = chosen.sum(axis=1)
     for a in np.unique(count[count > 0]).tolist():

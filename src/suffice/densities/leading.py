@@ -10,17 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from .._arrays import (
-    Array,
-    NDArray,
-    eigh,
-    invert_triangular,
-    lower_factor,
-    np,
-    parallel_each,
-    parallel_map,
-    row_chunks,
-)
+from .._arrays import Array, Flags, eigh, invert_triangular, lower_factor, np, parallel_each, parallel_map, row_chunks
 from .covariance import Full, far_apart, rows_at_once, squared_lengths
 
 LEAST_CLASSES = 4  # of fewer, leaving out some saves less than finding which
@@ -138,12 +128,12 @@ def leading_distances(found: Directions, covariance: Full, rows: Array, means: A
     return out
 
 
-def _within(bound: Array, least: Array, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _within(bound: Array, least: Array, whole: Flags) -> Flags:
     """Return where whole rows' bounds (n, k) are no less than a number by row; all where that is −∞ or NaN."""
     return ~(bound < least[:, None]) & whole[:, None]
 
 
-def _measure(covariance: Full, block: Array, shift: Array, wanted: NDArray[np.bool_], out: Array) -> None:
+def _measure(covariance: Full, block: Array, shift: Array, wanted: Flags, out: Array) -> None:
     """Put the squared distances of the wanted rows and classes (n, k) in their places."""
     for c in np.flatnonzero(wanted.any(axis=0)).tolist():
         index = np.flatnonzero(wanted[:, c])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .._arrays import Array, NDArray, np
+from .._arrays import Array, Flags, np
 from ..errors import DataError
 from ..stats import CategoricalStats, SumStats, TextStats, ValueStats
 from ..stats.texts import TEXTS, TIMES
@@ -35,7 +35,7 @@ class MinCount:
         """The weight that certainly is that of enough rows."""
         return self.rows * self.heaviest
 
-    def few(self, weight: Array) -> NDArray[np.bool_]:
+    def few(self, weight: Array) -> Flags:
         """Return where a weight may be that of too few rows, but not of none."""
         return np.asarray((weight > SLACK * self.heaviest) & (weight < self.size * (1.0 - SLACK)))
 
@@ -52,9 +52,7 @@ class Given:
     columns: dict[str, set[int]] = field(default_factory=dict)
     classes: dict[str, set[int]] = field(default_factory=dict)
 
-    def up(
-        self, what: str, where: Iterable[int] | NDArray[np.bool_] | None = None, classes: Iterable[int] | None = None
-    ) -> None:
+    def up(self, what: str, where: Iterable[int] | Flags | None = None, classes: Iterable[int] | None = None) -> None:
         """Record columns (positions or a mask (k, d)) and classes (numbers); nothing if the mask is empty."""
         columns, numbers = set[int](), set[int]()
         if isinstance(where, np.ndarray) and where.dtype == bool:
@@ -165,7 +163,7 @@ def release_texts(stats: TextStats, weight: Array, least: MinCount, given: Given
     return TextStats(tuple(words), tuple(counts), seen, length)
 
 
-def _others(total: Array, seen: Array, known: NDArray[np.bool_]) -> Array:
+def _others(total: Array, seen: Array, known: Flags) -> Array:
     """Return the mean of each column (d,) over the classes where it is known; 0 where it is in none."""
     held = np.where(known, seen, 0.0).sum(axis=0)
     return np.asarray(np.where(known, total, 0.0).sum(axis=0) / np.where(held > 0, held, 1.0))

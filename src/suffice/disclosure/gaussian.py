@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._arrays import Array, NDArray, np
+from .._arrays import Array, Flags, np
 from ..densities.covariance import USABLE
 from ..em.cells import complete
 from ..errors import DataError, setting
@@ -44,10 +44,10 @@ class Facts:
     varied: Array
     together: Array | None
     least: MinCount
-    pairs: NDArray[np.bool_] | None = None
+    pairs: Flags | None = None
 
     @property
-    def binary(self) -> NDArray[np.bool_]:
+    def binary(self) -> Flags:
         """Which columns (d,) hold nothing but 0 and 1, as their sums tell."""
         spread = self.seen * self.mean * (1.0 - self.mean)
         spread = spread if len(self.squares) == len(spread) else spread.sum(axis=0, keepdims=True)
@@ -61,13 +61,13 @@ class Facts:
         return np.clip(self.mean, 0.0, 1.0) * self.seen
 
     @property
-    def rare(self) -> NDArray[np.bool_]:
+    def rare(self) -> Flags:
         """Where a binary column has too few ones or zeros in a class (k, d)."""
         ones = self.ones
         return np.asarray(self.binary & (self.least.few(ones) | self.least.few(self.seen - ones)))
 
     @property
-    def lost(self) -> NDArray[np.bool_]:
+    def lost(self) -> Flags:
         """Where what a class says of a column is of too few rows (k, d), and is taken from the other classes."""
         alike = self.varied * self.least.heaviest
         return np.asarray((self.least.few(self.seen) | self.least.few(alike)) & ~self.rare)
@@ -80,7 +80,7 @@ class Facts:
         return np.clip(ones / np.where(self.seen > 0, self.seen, 1.0), 0.0, 1.0)
 
     @property
-    def scarce(self) -> NDArray[np.bool_]:
+    def scarce(self) -> Flags:
         """The columns (d,) that too few rows of all classes tell of."""
         return np.asarray(self.least.few(self.support.sum(axis=0)) | self.least.few(self.seen.sum(axis=0)))
 
@@ -97,7 +97,7 @@ def gaussian_facts(
     varied: Array | None,
     least: MinCount,
     fill: Callable[[PatternStats], GaussianStats] = complete,
-    pairs: NDArray[np.bool_] | None = None,
+    pairs: Flags | None = None,
 ) -> tuple[GaussianStats, Facts]:
     """Return Gaussian statistics with missing cells filled, and what is known of the observed ones."""
     together = None
@@ -212,8 +212,8 @@ def _columns(facts: Facts, mean: Array, squares: Array, given: Given) -> tuple[A
 class Plan:
     """Which classes (k,) keep a scatter of their own, and whose scatters the others have, if any."""
 
-    own: NDArray[np.bool_]
-    lent: NDArray[np.bool_]
+    own: Flags
+    lent: Flags
 
     @classmethod
     def nobody(cls, k: int) -> Plan:
@@ -269,7 +269,7 @@ def release_joint(
         values = stats.scatter.values * (weight / np.where(before > 0, before, 1.0))[:, None, None]
         mean, squares = _columns(facts, stats.mean, np.diagonal(values, axis1=1, axis2=2), given)
         weak = facts.rare | facts.lost
-    gone: NDArray[np.bool_] = weak[:, :, None] | weak[:, None, :] | _few_pairs(values, stats.mean, facts, pooled)
+    gone: Flags = weak[:, :, None] | weak[:, None, :] | _few_pairs(values, stats.mean, facts, pooled)
     if facts.together is not None:
         gone |= facts.least.few(facts.together)
     if facts.pairs is not None:
@@ -284,7 +284,7 @@ def release_joint(
     return GaussianStats(weight, mean, scatter, stats.form)
 
 
-def _few_pairs(values: Array, mean: Array, facts: Facts, pooled: bool) -> NDArray[np.bool_]:
+def _few_pairs(values: Array, mean: Array, facts: Facts, pooled: bool) -> Flags:
     """Return the pairs of binary columns (g, d, d) that too few rows show in one of the four ways."""
     gone = np.zeros(values.shape, dtype=bool)
     columns = np.flatnonzero(facts.binary)
@@ -335,7 +335,7 @@ def _like_any_class(values: Array, weight: Array, left_out: Array, least: MinCou
     return np.asarray((1.0 - share) * values + share * weight[:, None, None] * within)
 
 
-def _without(scatter: Array, gone: NDArray[np.bool_], squares: Array) -> Array:
+def _without(scatter: Array, gone: Flags, squares: Array) -> Array:
     """Return a scatter without some products and with these squares, drawn to its diagonal until it is a scatter."""
     if not gone.any() and np.allclose(squares, np.diagonal(scatter), rtol=1e-12, atol=0.0):
         return scatter

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, Codes, NDArray, ndtri, np
+from .._arrays import Array, Codes, Flags, ndtri, np
 
 MOST_SHARE = 0.5  # of the variance of a direction; at 0.9 a planted row was told with .045 of its error, at 0.5 .385
 FILLED_SHARE = 0.3  # the same where cells were missing: by EM rows without a cell of a rule take part in its variance
@@ -40,7 +40,7 @@ class Crowd:
     codes: Codes
     copies: Array
     weight: Array
-    weak: NDArray[np.bool_]
+    weak: Flags
     rest: Array | None = None
     beside: float = 0.0
     filled: bool = False
@@ -149,7 +149,7 @@ def _less_together(held: Array, crowd: Crowd, least: int) -> Array:
     return np.asarray(np.where(found, _towards(together, most), 1.0).min(axis=1))
 
 
-def _few_hold(held: Array, copies: Array, rows: Array, least: int) -> tuple[NDArray[np.bool_], Array, Array]:
+def _few_hold(held: Array, copies: Array, rows: Array, least: int) -> tuple[Flags, Array, Array]:
     """Return which of the rows (m, s), fewer than `least` in all, have nearly all the variance `held` (m, s).
 
     `copies` (m, s) are how many rows each is, of so many `rows` in all. With it come the variance the fewest have
@@ -169,7 +169,7 @@ def _others(share: Array) -> Array:
     return np.asarray(1.0 - share - 2.0 * q * np.exp(-0.5 * q**2) / np.sqrt(2.0 * np.pi))
 
 
-def lonely_cells(crowd: Crowd, least: int) -> NDArray[np.bool_]:
+def lonely_cells(crowd: Crowd, least: int) -> Flags:
     """Return which cells (m, d) hold the variance of their column in their class alone, or too few of them together."""
     found = np.zeros(crowd.cells.shape, dtype=bool)
     for c in np.unique(crowd.codes):
@@ -179,7 +179,7 @@ def lonely_cells(crowd: Crowd, least: int) -> NDArray[np.bool_]:
     return found
 
 
-def _lonely_cells(rows: Array, copies: Array, weight: Array, least: int) -> NDArray[np.bool_]:
+def _lonely_cells(rows: Array, copies: Array, weight: Array, least: int) -> Flags:
     """Return the same of the rows of one class; the columns are looked at side by side, each by itself."""
     out = np.isnan(rows)
     noise = ROUNDING * np.abs(np.where(out, 0.0, rows)).max(axis=0, initial=0.0)

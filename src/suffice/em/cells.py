@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, Codes, NDArray, np, single_blas_thread
+from .._arrays import Array, Codes, Flags, np, single_blas_thread
 from ..densities.covariance import FLOOR, ROUNDING
 from ..errors import DataError, setting
 from ..notes import Kind, Note
@@ -108,7 +108,7 @@ class Units:
     mean: Array  # (k, d)
     within: Array  # (d,) variance within classes
     own: Array  # (k, d) or (1, d) variance within each class, or within all where only that is known
-    constant: NDArray[np.bool_]  # (d,) columns that never vary
+    constant: Flags  # (d,) columns that never vary
 
     @classmethod
     def of(cls, weight: Array, mean: Array, squares: Array) -> Units:
@@ -144,7 +144,7 @@ class Units:
         """Return what keeps the covariances of classes with this weight (k,) from becoming singular (g, d)."""
         return prior_ridge(self.within[None] if shared else self.own, weight)
 
-    def lonely(self, shared: bool) -> NDArray[np.bool_]:
+    def lonely(self, shared: bool) -> Flags:
         """Return the columns whose spread a class cannot tell (k, d)."""
         return np.zeros(self.weight.shape, dtype=bool) if shared else self.weight <= 1.0
 
@@ -165,7 +165,7 @@ def climb_from(
     return units.restored(weight, point.mean, values, form), reached
 
 
-def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: Sequence[Level]) -> Iterator[Note]:
+def climb_notes(steps: int, moved: float, secured: Flags, classes: Sequence[Level]) -> Iterator[Note]:
     """Yield what there is to say of a climb; `secured` (g,) marks the covariances that were kept usable."""
     if moved > 0:
         why = f"after {steps} steps the estimate still moved"
@@ -250,11 +250,11 @@ class PatternProblem:
     parts: list[Parts]
     weight: Array  # (k,)
     whole: Array  # (g, d, d) scatter of the complete rows
-    lonely: NDArray[np.bool_]  # (k, d) columns whose spread a class cannot tell
+    lonely: Flags  # (k, d) columns whose spread a class cannot tell
     within: Array  # (d,) the variance they have instead
     guard: Array  # (g, d) what is added to the variances of a covariance that comes near singular
 
-    def step(self, point: Point) -> tuple[Array, Point, NDArray[np.bool_]]:
+    def step(self, point: Point) -> tuple[Array, Point, Flags]:
         """Return log likelihoods, the parameters one EM step on, and which covariances had to be mended."""
         moments, mended = expect(self.parts, self.weight, point, self.whole)
         return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended

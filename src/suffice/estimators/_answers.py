@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._arrays import Array, NDArray, np
+from .._arrays import Array, Flags, np
 from .._arrays_api import fetch
 from ..errors import SufficeError
 from ..questions import (
@@ -212,7 +212,7 @@ class Answers(State):
         by_class: bool = False,
         allow_empty: bool = True,
         missing_columns: str = "error",
-    ) -> NDArray[np.bool_]:
+    ) -> Flags:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training

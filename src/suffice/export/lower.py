@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from .._arrays import Array, NDArray, np
+from .._arrays import Array, Flags, np
 from .._files import MISSING_TOKENS
 from ..densities import (
     Bernoulli,
@@ -262,7 +262,7 @@ def compare(
     what: str,
     posterior: Array,
     density: Array | None,
-    other: NDArray[np.bool_],
+    other: Flags,
     expected: tuple[Array, Array],
     tolerance: float,
     advice: str,

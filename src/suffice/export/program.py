@@ -53,7 +53,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags
 from ..schema import Level, Name
 
 # --- columns, codes and readings -------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ class TreeSums:
     threshold: Codes
     left: Codes
     right: Codes
-    missing_right: NDArray[np.bool_]
+    missing_right: Flags
     roots: Codes
     values: Array
     base: Array

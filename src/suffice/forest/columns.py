@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, ndtri, np
+from .._arrays import Array, Codes, Flags, NDArray, ndtri, np
 from ..kernels.columns import Knots
 from ..schema import Level
 from ..stats.counts import CodedColumns
@@ -206,7 +206,7 @@ class ForestColumns:
             cells[:, j] = np.append(order, [self.sizes[j] - 1, MISSING])[column]
         return ForestReading(numbers, cells, self)
 
-    def with_unseen(self, cells: Cells, unseen: NDArray[np.bool_] | None) -> Cells:
+    def with_unseen(self, cells: Cells, unseen: Flags | None) -> Cells:
         """Return the cells (n, d), some levels (n, categories) read as one never seen."""
         if unseen is None:
             return cells
@@ -281,10 +281,10 @@ class ForestReading:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def __getitem__(self, index: Codes | slice | NDArray[np.bool_]) -> ForestReading:
+    def __getitem__(self, index: Codes | slice | Flags) -> ForestReading:
         return ForestReading(self.numbers[index], self.cells[index], self.columns)
 
-    def with_unseen(self, unseen: NDArray[np.bool_] | None) -> ForestReading:
+    def with_unseen(self, unseen: Flags | None) -> ForestReading:
         """Return the same rows, some levels (n, categories) read as one never seen."""
         if unseen is None:
             return self
@@ -293,7 +293,7 @@ class ForestReading:
         return found
 
     @cached_property
-    def open(self) -> NDArray[np.bool_]:
+    def open(self) -> Flags:
         """Which cells (n, d) say nothing: those missing, and those of levels never seen."""
         numbers = len(self.columns.numbers)
         unseen = np.array([len(own) - 1 for own in self.columns.shares], dtype=np.int16)
@@ -320,7 +320,7 @@ def levels_within(coded: CodedColumns, vocabulary: Sequence[Sequence[Level]]) ->
     return tuple(found)
 
 
-def _ordered(held: Array, most: float, alone: NDArray[np.bool_]) -> Codes:
+def _ordered(held: Array, most: float, alone: Flags) -> Codes:
     """Return the place (levels,) of each level: first so many of the commonest, along the direction in which the
     classes' shares (k, levels) differ, then the others, the rarest last, and at the end those shown by one row `alone`.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, Flags, np, row_chunks, rows_within, sparse
 from ..stats import Statistic
 from ..stats._downdate import faded
 from ..stats.counts import DUST, less
@@ -189,9 +189,9 @@ class LearnedReading(ForestReading):
     codes: Codes
     removed: Array
     routes: Codes
-    seen: NDArray[np.bool_]
+    seen: Flags
 
-    def __getitem__(self, index: Codes | slice | NDArray[np.bool_]) -> LearnedReading:
+    def __getitem__(self, index: Codes | slice | Flags) -> LearnedReading:
         own = (self.codes[index], self.removed[index], self.routes[index], self.seen[index])
         return LearnedReading(self.numbers[index], self.cells[index], self.columns, *own)
 
@@ -254,7 +254,7 @@ class Forest:
         codes: Codes,
         removed: Array,
         out_of_bag: bool = False,
-        unseen: NDArray[np.bool_] | None = None,
+        unseen: Flags | None = None,
     ) -> Array:
         """Return log p(x | k), (n, k) in nats, of learned rows, each without the weight `removed` of it.
 
@@ -416,7 +416,7 @@ class _Gone:
     weight: Array
     path: Codes
     scores: Array
-    known: NDArray[np.bool_]
+    known: Flags
     cells: list[Codes]
 
     @classmethod

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, np, parallel_map
+from .._arrays import Array, Codes, Flags, np, parallel_map
 from ..kernels.growing import Nodes, grow
 from ..kernels.trees import WIDEST
 from ..stats.counts import CodedColumns
@@ -192,7 +192,7 @@ def _relative(weight: Array) -> Array:
     return np.asarray(np.round(weight / weight.max(initial=1e-300), 12))
 
 
-def _in_bag(bag: NDArray[np.bool_], weight: Array) -> Codes:
+def _in_bag(bag: Flags, weight: Array) -> Codes:
     """Return the numbers of the rows in the bag that weigh anything, of all such rows if it has none."""
     heavy = weight > 0.0
     return np.flatnonzero(bag & heavy if (bag & heavy).any() else heavy)

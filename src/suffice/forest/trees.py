@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Self
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, Flags, NDArray, np, parallel_each, row_chunks, rows_within
 from ..kernels.trees import Packed, Ways, product_values
 from ..stats.rows import GOLDEN, Keys, mixed
 from ..stats.statistic import Fields, Plain
@@ -29,7 +29,7 @@ class Trees:
     threshold: Codes
     left: Codes
     right: Codes
-    missing_right: NDArray[np.bool_]
+    missing_right: Flags
     roots: Codes
     share: float
 
@@ -127,7 +127,7 @@ class Trees:
         """Return the leaf (n,) that learns from each row, its missing cells drawn; see `drawn`."""
         return self.leaves_of(drawn(reading, tree), tree)
 
-    def in_bag(self, reading: ForestReading, tree: int) -> NDArray[np.bool_]:
+    def in_bag(self, reading: ForestReading, tree: int) -> Flags:
         """Return which rows (n,) had a part in the structure of a tree, if they were there: equal rows alike."""
         return bagged(reading, tree, self.share)
 
@@ -163,12 +163,12 @@ class Trees:
         return found
 
 
-def bagged(reading: ForestReading, tree: int, share: float) -> NDArray[np.bool_]:
+def bagged(reading: ForestReading, tree: int, share: float) -> Flags:
     """Return which rows (n,) belong to a share of all that is dealt to a tree by their contents."""
     return np.ones(len(reading), dtype=np.bool_) if share >= 1.0 else dealt(reading.contents, tree, share)
 
 
-def dealt(keys: Keys, tree: int | Keys, share: float) -> NDArray[np.bool_]:
+def dealt(keys: Keys, tree: int | Keys, share: float) -> Flags:
     """Return which keys (n,) belong to a share of all that is dealt to a tree, or to each of some (t, 1)."""
     number = np.atleast_1d(np.asarray(tree, dtype=np.uint64)) + np.uint64(1)
     draw = mixed(keys + number * np.uint64(GOLDEN)) >> np.uint64(11)

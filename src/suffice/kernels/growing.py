@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, NDArray, np
 from .library import address, library
 
 MOST_WEIGHT = 2**27  # that whole numbers may add up to, so that sums of their products are exact
@@ -60,7 +60,7 @@ class Drawn(NamedTuple):
     (rounds, d); by `seeds` (rounds,) each of its nodes draws one threshold of a column, by 0 it tries all.
     """
 
-    rows: NDArray[np.bool_] | None
+    rows: Flags | None
     columns: NDArray[np.int32]
     seeds: Codes
 
@@ -74,7 +74,7 @@ class GradientTrees(NamedTuple):
 
     column: NDArray[np.int32]
     threshold: NDArray[np.int32]
-    away: NDArray[np.bool_]
+    away: Flags
     left: NDArray[np.int32]
     rows: Codes
     value: Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, NDArray, np
 from .library import address, below, library, weights
 
 WIDEST = 2**15  # columns that nodes can name, by their place among those asked
@@ -36,7 +36,7 @@ class Packed:
         column: Codes,
         threshold: Codes,
         children: tuple[Codes, Codes],
-        missing_right: NDArray[np.bool_],
+        missing_right: Flags,
         roots: Codes,
         leaf: Codes,
     ) -> Self:

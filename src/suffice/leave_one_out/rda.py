@@ -20,7 +20,7 @@ from typing import NamedTuple
 from .._arrays import (
     Array,
     Codes,
-    NDArray,
+    Flags,
     invert_triangular,
     log_softmax,
     lower_factor,
@@ -190,7 +190,7 @@ def choice_note(chosen: RDA) -> Note:
     return Note(f"chose {shared}, correlations shrunk by {amount}", why, kind=Kind.CHOSEN)
 
 
-def undecided(losses: Array, counts_for: Array, errors: float, group: Codes | None = None) -> NDArray[np.bool_]:
+def undecided(losses: Array, counts_for: Array, errors: float, group: Codes | None = None) -> Flags:
     """Return which settings (s,) are not told from that of least loss: worse by at most so many standard errors.
 
     `losses` (s, n) are by row, `counts_for` (n,) their weights; errors are of the paired differences, and nothing
@@ -341,7 +341,7 @@ class _Problem:
     def _balance(
         self,
         k: int,
-        mine: NDArray[np.bool_],
+        mine: Flags,
         scatter: Array,
         drawn: float,
         y: Array,

@@ -19,7 +19,7 @@ from .._arrays import (
     IN_MEMORY,
     Array,
     Codes,
-    NDArray,
+    Flags,
     cholesky,
     eigh,
     gammaln,
@@ -102,7 +102,7 @@ class OwnClass:
     """
 
     removal: Removal
-    tied: NDArray[np.bool_]
+    tied: Flags
     freedom: Array
     scale: Array
     df: Array
@@ -519,7 +519,7 @@ class WishartClasses:
         return scores, tied
 
 
-def _by_weight(removed: Array) -> Iterator[tuple[NDArray[np.bool_], float]]:
+def _by_weight(removed: Array) -> Iterator[tuple[Flags, float]]:
     """Yield rows that lose about as much weight, as a mask (n,), and how much: exactly, unless weights are many."""
     amounts = np.unique(removed)
     for near in np.array_split(amounts, min(len(amounts), MOST_WEIGHTS)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays import Array, Codes, Flags, is_sparse, np
 from ..errors import DataError, either
 from ..estimate import Block
 from ..fitted import Fitted
@@ -311,7 +311,7 @@ def overall(pair: Pair, old: ColumnSummary, new: ColumnSummary) -> float:
     return fisher([p_of_scores(rank_scores(x, weight), weight, later)[0], gone])
 
 
-def _stacked(old: Array, new: Array, count: Array, fresh: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _stacked(old: Array, new: Array, count: Array, fresh: Array) -> tuple[Array, Array, Flags]:
     """Return the observed cells of both sides, how many rows each counts for, and which are new."""
     x, weight = np.concatenate([old, new]), np.concatenate([count, fresh])
     later = np.arange(len(x)) >= len(old)

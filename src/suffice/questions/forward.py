@@ -9,7 +9,7 @@ from functools import partial, reduce
 from textwrap import wrap
 from typing import Any, Literal, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, is_whole, np
+from .._arrays import Array, Codes, Flags, NDArray, is_whole, np
 from ..errors import DataError, SettingError, SufficeError, align, setting
 from ..fitted import NOTHING, Fitted
 from ..learning.fit import learn
@@ -220,7 +220,7 @@ class Answer(NamedTuple):
     classes: Sequence[Level]
     log_posterior: Array
     said: float = np.nan
-    inside: NDArray[np.bool_] | None = None
+    inside: Flags | None = None
 
 
 Model = Callable[[Codes, bool], Answer]  # of rows, by their numbers; the bool: `said` and `inside` too
@@ -422,9 +422,7 @@ def _posterior(models: Models, span: tuple[int, int], here: Codes, rows: TimedRo
     return np.full((len(here), len(rows.classes)), np.nan)
 
 
-def _figures(
-    rows: TimedRows, here: Codes, seen: NDArray[np.bool_], answer: Answer, log_posterior: Array
-) -> dict[str, Any]:
+def _figures(rows: TimedRows, here: Codes, seen: Flags, answer: Answer, log_posterior: Array) -> dict[str, Any]:
     """Return the figures of a period; a row of a class that the model does not know (not `seen`) is a mistake."""
     codes, weight = rows.codes[here], np.ones(len(here)) if rows.weight is None else rows.weight[here]
     names = ("log_loss", "log_loss_error", "accuracy", "confidence", "calibration_error", "coverage", "set_size")

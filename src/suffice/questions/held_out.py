@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .. import classify
-from .._arrays import Array, Codes, NDArray, log_softmax, np
+from .._arrays import Array, Codes, Flags, log_softmax, np
 from ..densities import Density, Rows
 from ..densities.density import has_holes, missing_cells
 from ..errors import DataError, either
@@ -146,7 +146,7 @@ class ColumnJudge:
     """Rows to judge columns by, which cells of them are missing (n, d), and what judges them."""
 
     judged: LabelledRows
-    missing: NDArray[np.bool_]
+    missing: Flags
     by: ByColumns
 
     @classmethod
@@ -187,7 +187,7 @@ def some_rows(sample: Reservoir, most: int) -> Codes:
     return np.flatnonzero(sample.priority <= limit[sample.codes])
 
 
-def missing_in(fitted: Fitted, rows: Rows, n: int) -> NDArray[np.bool_]:
+def missing_in(fitted: Fitted, rows: Rows, n: int) -> Flags:
     """Return which cells of n rows by block say nothing (n, d), by the columns of the model: they are missing.
 
     In the model's own categories those of a level never seen are none either.
@@ -249,7 +249,7 @@ class _Fold:
     rows: Rows
     place: Codes
 
-    def log_posterior(self, seen: NDArray[np.bool_]) -> Array:
+    def log_posterior(self, seen: Flags) -> Array:
         """Return log posteriors (n, k) by the cells in some columns."""
         if self._by_terms is None:
             return classify.log_posterior(self.model, hide(self.rows, seen), self.log_prior)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, ndtr, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, Flags, ndtr, np, row_chunks, rows_within
 from ..densities.density import Outcomes, missing_cells, rows_at
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
@@ -213,7 +213,7 @@ def read_costs(costs: object, schema: Schema) -> Array:
     return price
 
 
-def _positive(price: Array) -> NDArray[np.bool_]:
+def _positive(price: Array) -> Flags:
     return np.asarray((price > 0) & np.isfinite(price))
 
 
@@ -276,7 +276,7 @@ def representatives(value: Array, weight: Array) -> tuple[Array, Array]:
     return found, np.tile(HERMITE_WEIGHT, (len(found), 1))
 
 
-def distinct_values(value: Array, weight: Array) -> tuple[NDArray[np.bool_], Array, Array]:
+def distinct_values(value: Array, weight: Array) -> tuple[Flags, Array, Array]:
     """Return which rows have at most `VALUES` different values (h,), and of these the values and their weights.
 
     `value` (h, m) ascends. Where there are fewer the last one fills up, with weight 0.

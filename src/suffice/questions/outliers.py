@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .._arrays import Array, Codes, NDArray, np, parallel_each, row_chunks
+from .._arrays import Array, Codes, Flags, np, parallel_each, row_chunks
 from ..densities import Rows
 from ..errors import SettingError
 from ..fitted import Fitted
@@ -68,7 +68,7 @@ def _pvalues_by_law(model: JointModel, rows: Rows, law: Law) -> Array:
         if not (observed & law.used).any():
             continue
 
-        def answer(own: Codes, observed: NDArray[np.bool_] = observed) -> None:
+        def answer(own: Codes, observed: Flags = observed) -> None:
             out[own] = law.new_row(measure(model, take_recoded(rows, own))[0], observed)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])

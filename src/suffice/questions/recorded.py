@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from ..densities import Density, Rows
 from ..densities.density import missing_cells
 from ..estimate import Block
@@ -229,7 +229,7 @@ def _with_usual_steps(found: Recorded, values: Array, share: Array, place: Codes
     )
 
 
-def _range_of(values: Array, piled: NDArray[np.bool_]) -> tuple[float, float]:
+def _range_of(values: Array, piled: Flags) -> tuple[float, float]:
     """Return the ends that distinct, ascending values keep to.
 
     A pile at an end bounds it. Zero bounds a column whose values are all on one side of it, 1 one of shares, and 100
@@ -305,7 +305,7 @@ class Recorded:
         return Recorded(**{own.name: getattr(self, own.name)[j : j + 1] for own in fields(self)})
 
     @property
-    def whole(self) -> NDArray[np.bool_]:
+    def whole(self) -> Flags:
         """Which columns hold whole numbers (d,)."""
         return np.asarray((self.step == np.rint(self.step)) & (self.phase == np.rint(self.phase)))
 
@@ -340,7 +340,7 @@ class Recorded:
         above = np.inf if self.piled_high[j] else self.high[j] + half
         return below if first <= self.low[j] else first - half, above if last >= self.high[j] else last + half
 
-    def beyond(self, cells: Array) -> NDArray[np.bool_]:
+    def beyond(self, cells: Array) -> Flags:
         """Return which numbers (n, d), in whole steps, lie where no value was recorded: past an end without a pile."""
         half = np.where(np.isnan(self.step), 0.0, 0.5 * self.step)
         low = np.where(self.piled_low, -np.inf, self.low - half)
@@ -397,7 +397,7 @@ def _independent(density: Density, rows: Array) -> bool:
 
 
 def _drawn_again(
-    density: Density, rows: Array, cells: Array, beyond: NDArray[np.bool_], codes: Codes, rng: np.random.RandomState
+    density: Density, rows: Array, cells: Array, beyond: Flags, codes: Codes, rng: np.random.RandomState
 ) -> Array:
     """Return `cells` (n, d) with those drawn again that are `beyond` their range; `rows` are as they were before."""
     if _independent(density, rows):

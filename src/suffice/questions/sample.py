@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from .._arrays import Codes, NDArray, is_number, is_whole, np
+from .._arrays import Codes, Flags, is_number, is_whole, np
 from ..densities import Rows
 from ..densities.counts import TextDensity, draw_codes
 from ..densities.density import missing_cells, rows_at
@@ -65,7 +65,7 @@ def draw_rows(
     return X, fitted.labels[codes]
 
 
-def _holes_of_kept(fitted: Fitted, codes: Codes, rng: np.random.RandomState) -> NDArray[np.bool_]:
+def _holes_of_kept(fitted: Fitted, codes: Codes, rng: np.random.RandomState) -> Flags:
     """Return which cells (n, d) are missing in rows of these classes (n,): in each those that a kept row misses."""
     if fitted.statistics.sample is None:
         what = "This model keeps no rows that show which cells are missing"

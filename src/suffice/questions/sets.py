@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays import Array, Codes, Flags, is_sparse, np
 from .._arrays_api import fetch
 from ..conformal import Limits, Scores, class_sets, levels
 from ..densities import Rows
@@ -25,7 +25,7 @@ LARGEST = 745.0  # nats, that a released model tells of: what the smallest float
 SAME = 1e-9  # of a class prior
 
 
-def predict_set(fitted: Fitted, rows: Rows, alpha: object, by_class: bool, allow_empty: bool) -> NDArray[np.bool_]:
+def predict_set(fitted: Fitted, rows: Rows, alpha: object, by_class: bool, allow_empty: bool) -> Flags:
     """Return for each row the classes it may well be of, (n, k)."""
     limits = set_limits(fitted, alpha, by_class)
     return in_sets(fitted, rows, fetch(fitted.log_posterior(rows)), limits, allow_empty)
@@ -33,7 +33,7 @@ def predict_set(fitted: Fitted, rows: Rows, alpha: object, by_class: bool, allow
 
 def in_sets(
     fitted: Fitted, rows: Rows, log_posterior: Array, limits: Sequence[Limits], allow_empty: bool = True
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Return which classes score no more than the thresholds of rows with as many known cells, (n, k)."""
     known = (~missing_in(fitted, rows, len(log_posterior))).sum(axis=1)
     return class_sets(log_posterior, np.column_stack([own.at(known) for own in limits]), allow_empty)
@@ -149,7 +149,7 @@ def _own(fitted: Fitted, log_posterior: Array, index: Codes) -> Array:
     return -log_posterior[np.arange(len(index)), fitted.reservoir.codes[index]]
 
 
-def _scores(fitted: Fitted, index: Codes, score: Array, known: NDArray[np.bool_], of: Codes | None = None) -> Scores:
+def _scores(fitted: Fitted, index: Codes, score: Array, known: Flags, of: Codes | None = None) -> Scores:
     """Return the scores of some of the rows kept, of which these cells were known.
 
     Cells were hidden from rows that are `of` so many; those that are of all rows kept have the cells they have.

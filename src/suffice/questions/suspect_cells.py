@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from ..fitted import Fitted
 from ..schema import Kind, Name
 from ..table.dates import as_text
@@ -117,7 +117,7 @@ def _adjusted(p: Array) -> Array:
 class _Told:
     """What is said of cells at these rows and columns (m,); `stands` (n, d) are the cells that are not suspect."""
 
-    def __init__(self, fitted: Fitted, judge: Judge, stands: NDArray[np.bool_], row: Codes, column: Codes) -> None:
+    def __init__(self, fitted: Fitted, judge: Judge, stands: Flags, row: Codes, column: Codes) -> None:
         self.fitted, self.judge, self.cells = fitted, judge, judge.cells
         self.row, self.column, self.known = row, column, stands[row]
         self.top = self.expected(column, self.known)  # score or code of each cell, by the others
@@ -139,7 +139,7 @@ class _Told:
     def _number(self, j: int, value: float) -> Any:
         return as_text(value) if self.fitted.schema.columns[j].kind is Kind.DATE else value
 
-    def expected(self, column: Codes, known: NDArray[np.bool_], at: Codes | slice = slice(None)) -> Array:
+    def expected(self, column: Codes, known: Flags, at: Codes | slice = slice(None)) -> Array:
         """Return the expected score or code (m,) of a cell in each row, by the cells known."""
         out, row = np.empty(len(column)), self.row[at]
         for j in np.unique(column).tolist():
@@ -147,14 +147,14 @@ class _Told:
             out[own] = self.judge.expected(row[own], known[own], j)
         return out
 
-    def _log_p(self, column: Codes, values: Array, known: NDArray[np.bool_]) -> Array:
+    def _log_p(self, column: Codes, values: Array, known: Flags) -> Array:
         """Return log p (m,) of the rows with numbers in these columns; −∞ where there is none."""
         scores = np.full(len(column), np.nan)
         for j in np.intersect1d(column, list(self.judge.scales)).tolist():
             scores[column == j] = self.judge.scales[j].score(values[column == j])
         return np.where(np.isnan(scores), -np.inf, self._log_at(column, scores, known))
 
-    def _log_at(self, column: Codes, scores: Array, known: NDArray[np.bool_], at: Codes | slice = slice(None)) -> Array:
+    def _log_at(self, column: Codes, scores: Array, known: Flags, at: Codes | slice = slice(None)) -> Array:
         known = known.copy()
         known[np.arange(len(column)), column] = True
         return self.judge.log_density(self.row[at], known, (column, scores))
@@ -213,7 +213,7 @@ class _Told:
         order = np.argsort(-gain, axis=1, kind="stable")[:, :REASONS]
         return [tuple(names[i] for i in some if gain[f, i] > 0) for f, some in enumerate(order.tolist())]
 
-    def _change(self, own: Codes, known: NDArray[np.bool_]) -> Array:
+    def _change(self, own: Codes, known: Flags) -> Array:
         """Return log p(cell | known cells) (m,)."""
         whole = known.copy()
         whole[np.arange(len(own)), self.column[own]] = True

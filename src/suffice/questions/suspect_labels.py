@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from ..densities import Rows
 from ..fitted import Fitted
 from ..table.labels import read_weights
@@ -56,7 +56,7 @@ def suspect_labels(
     return wrong if fdr is None else np.where(flag_labels(wrong, fdr), wrong, 0.0)
 
 
-def flag_labels(wrong: Array, fdr: object) -> NDArray[np.bool_]:
+def flag_labels(wrong: Array, fdr: object) -> Flags:
     """Return which rows (n,) to flag so that a share `fdr` of them is expected to be right after all."""
     return flag(wrong, read_share(fdr, "fdr", "of rows flagged at 0.1, a tenth is right"))
 
@@ -94,7 +94,7 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: 
     return posterior
 
 
-def _others(fitted: Fitted, codes: Codes, weight: Array) -> NDArray[np.bool_]:
+def _others(fitted: Fitted, codes: Codes, weight: Array) -> Flags:
     """Return whether other rows are of the class of each row (n,)."""
     of_class = fitted.statistics.weight[codes]
     return of_class - weight > REST * of_class
@@ -256,7 +256,7 @@ def true_posterior(channel: Channel, log_posterior: Array, codes: Codes) -> Arra
     return found
 
 
-def flag(wrong: Array, fdr: float) -> NDArray[np.bool_]:
+def flag(wrong: Array, fdr: float) -> Flags:
     """Return which rows (n,) to flag: the largest set of the likeliest whose mean of 1 − p(wrong) is at most `fdr`.
 
     Rows of the same probability are flagged together or not at all, so that their order does not matter.

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, logsumexp, np, stdtrit
+from .._arrays import Array, Codes, Flags, NDArray, logsumexp, np, stdtrit
 from ..losses import LEAST_PROBABILITY
 from ..schema import Level
 
@@ -51,7 +51,7 @@ class Ranking:
     exact: bool = True
 
     @classmethod
-    def of(cls, odds: Array, is_own: NDArray[np.bool_], weight: Array) -> Self:
+    def of(cls, odds: Array, is_own: Flags, weight: Array) -> Self:
         """Return the ranking of rows by their log-odds (n,)."""
         return cls._grouped(odds, weight * is_own, weight * ~is_own, True)
 

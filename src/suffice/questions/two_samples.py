@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, NDArray, betainc, gammaincc, gammaln, ndtr, nnls, np
+from .._arrays import Array, Codes, Flags, betainc, gammaincc, gammaln, ndtr, nnls, np
 
 ENOUGH = 5.0  # expected rows in the smallest cell from which on chi-square has its law (Cochran 1954)
 DEALS = 2000  # random deals of a small table
@@ -61,7 +61,7 @@ def rank_scores(values: Array, weight: Array) -> Array:
     return np.column_stack([t, 1.5 * t**2 - 0.5])
 
 
-def compare_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> TwoSampleTest | None:
+def compare_scores(scores: Array, weight: Array, new: Flags) -> TwoSampleTest | None:
     """Return how far apart the mean scores of rows (n, q) are, of those that are `new` (n,) and of the others.
 
     The covariance is that of all deals of the rows to the two samples: S (1/n + 1/m), S the covariance of all scores
@@ -101,7 +101,7 @@ def p_of(apart: TwoSampleTest) -> float:
     return float(betainc(0.5 * rest, 0.5 * rank, max(1.0 - q / apart.free, 0.0)))
 
 
-def p_of_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> tuple[float, TwoSampleTest | None]:
+def p_of_scores(scores: Array, weight: Array, new: Flags) -> tuple[float, TwoSampleTest | None]:
     """Return the p-value that `new` rows and the others have the same mean scores (n, q), and how far these are apart.
 
     Where one sample expects fewer than five rows beside the commonest score, rows are dealt out to the samples 2,000
@@ -235,7 +235,7 @@ def _level_pvalues(drawn: Array, margin: Array, n: int) -> Array:
     return out
 
 
-def compare_products(scores: Array, weight: Array, new: NDArray[np.bool_]) -> Array:
+def compare_products(scores: Array, weight: Array, new: Flags) -> Array:
     """Return the p-value (c, c) for each pair of scores (n, c) that they vary together alike in `new` rows and others.
 
     Compared are the covariances of the two samples, each about its own means, by the normal law of a mean of products.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
 from ._downdate import DUST, FAINT, subtract_weights
@@ -89,7 +89,7 @@ class Joined(NamedTuple):
 S = TypeVar("S", bound=Statistic)
 
 
-def _check_covered(stats: Statistic, weight: Array, touched: NDArray[np.bool_]) -> None:
+def _check_covered(stats: Statistic, weight: Array, touched: Flags) -> None:
     """Raise NotLearnedError where a column has more observed weight left than the rows of its class."""
     observed = stats.column_weight()
     over = (observed > weight[:, None] * (1.0 + DUST)) & touched[:, None]
@@ -199,7 +199,7 @@ class ByClass:
         weight = own.weight * factor
         return replace(own, weight=weight, blocks=blocks, sample=sample, heaviest=heaviest, unlabelled=unlabelled)
 
-    def _without(self, gone: NDArray[np.bool_]) -> Self:
+    def _without(self, gone: Flags) -> Self:
         """Return the statistics with the rows of some classes (k,) taken out; as they are where that cannot be."""
         if not (gone & (self.weight > 0)).any() or gone.all():
             return self

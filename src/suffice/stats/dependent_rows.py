@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays import Array, Codes, Flags, is_sparse, np
 from .counts import CodedColumns
 from .reservoir import Reservoir
 
@@ -72,13 +72,13 @@ def count_shared(merged: Reservoir, one: Reservoir, two: Reservoir) -> tuple[int
     return (round(float(both.sum())) if is_told else 0), round(float(seen[1].sum()))
 
 
-def _are_natural(sample: Reservoir) -> NDArray[np.bool_]:
+def _are_natural(sample: Reservoir) -> Flags:
     """Return which rows (m,) are equal whatever others are: those without a cell, and those of a constant class.
 
     A class is constant whose only distinct row is there more often than any of other classes.
     """
     lone = np.bincount(sample.codes)[sample.codes] == 1
-    constant: NDArray[np.bool_] = lone & (sample.copies > sample.copies[~lone].max(initial=1.0))
+    constant: Flags = lone & (sample.copies > sample.copies[~lone].max(initial=1.0))
     empty = np.ones(len(sample.codes), dtype=np.bool_)
     for part in sample.rows:
         if isinstance(part, CodedColumns):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np, row_chunks, rows_within, sparse
+from .._arrays import Array, Codes, Flags, NDArray, is_sparse, np, row_chunks, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, Name, sort_levels
 from .counts import CodedColumns, TextColumns
@@ -27,14 +27,14 @@ FOLDS = 5  # of whole groups
 FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
 
 
-def take_rows(part: Any, index: Codes | slice | NDArray[np.bool_]) -> Any:
+def take_rows(part: Any, index: Codes | slice | Flags) -> Any:
     """Return some rows of a block as it was encoded; `index` are their numbers, a slice, or flags (n,)."""
     if isinstance(part, tuple):  # CodedColumns
         return part._replace(codes=tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
     return take(part, index) if is_device_array(part) else part[index]
 
 
-def taken(value: V, index: Codes | slice | NDArray[np.bool_], *names: str) -> V:
+def taken(value: V, index: Codes | slice | Flags, *names: str) -> V:
     """Return a dataclass with some rows of these fields, of which one that is None stays so."""
     parts = {name: getattr(value, name) for name in names}
     return replace(value, **{name: None if part is None else part[index] for name, part in parts.items()})  # type: ignore[type-var]
@@ -260,7 +260,7 @@ class Units:
             return np.arange(len(self.copies))
         return np.unique(self.group, return_inverse=True)[1].reshape(-1)
 
-    def __getitem__(self, index: Codes | NDArray[np.bool_] | slice) -> Self:
+    def __getitem__(self, index: Codes | Flags | slice) -> Self:
         return type(self)(self.copies[index], None if self.group is None else self.group[index])
 
     @property
@@ -271,7 +271,7 @@ class Units:
         different = int(self.number.max(initial=0)) + 1
         return self.number if 1 < different < len(self.copies) else None
 
-    def showing(self, level: Codes, size: int, among: Codes | NDArray[np.bool_] | slice = slice(None)) -> Array:
+    def showing(self, level: Codes, size: int, among: Codes | Flags | slice = slice(None)) -> Array:
         """Return how many units show each of so many levels (size,), of the rows `among`; −1 is a missing cell."""
         own, copies = level[among], self.copies[among]
         known = (own >= 0) & (own < size)
@@ -284,9 +284,9 @@ class Units:
         self,
         levels: Sequence[Codes],
         sizes: Sequence[int],
-        among: NDArray[np.bool_] | slice | None = None,
+        among: Flags | slice | None = None,
         of: Sequence[Codes] | None = None,
-    ) -> NDArray[np.bool_] | None:
+    ) -> Flags | None:
         """Return which cells (n, categories) are of levels that too few units show among some rows.
 
         Without `among`, of all rows but those that leave with the row itself. The cells are those of these rows, or

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, np
 from .._memory import check_bytes
 from ..errors import MergeError, either, setting
 
@@ -52,7 +52,7 @@ class Scatter(ABC):
         """Return the scatter of the same rows with their weights multiplied."""
 
     @abstractmethod
-    def without(self, gone: NDArray[np.bool_]) -> Self:
+    def without(self, gone: Flags) -> Self:
         """Return the scatter without what some classes (k,), or columns of classes (k, d), add to it."""
 
     @property
@@ -137,7 +137,7 @@ class FullScatter(Scatter):
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor)
 
-    def without(self, gone: NDArray[np.bool_]) -> Self:
+    def without(self, gone: Flags) -> Self:
         return type(self)(np.where(gone[:, None, None], 0.0, self.values))
 
     def diagonal(self, k: int) -> Array:
@@ -189,7 +189,7 @@ class PooledScatter(Scatter):
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor, None if self.by_class is None else self.by_class * factor)
 
-    def without(self, gone: NDArray[np.bool_]) -> Self:
+    def without(self, gone: Flags) -> Self:
         return self if self.by_class is None else type(self).of(np.where(gone[:, None, None], 0.0, self.by_class))
 
     def diagonal(self, k: int) -> Array:
@@ -221,7 +221,7 @@ class DiagonalScatter(Scatter):
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor)
 
-    def without(self, gone: NDArray[np.bool_]) -> Self:
+    def without(self, gone: Flags) -> Self:
         return type(self)(np.where(gone if gone.ndim == 2 else gone[:, None], 0.0, self.values))
 
     def diagonal(self, k: int) -> Array:
@@ -269,7 +269,7 @@ class LowRankScatter(Scatter):
         root = np.sqrt(factor)
         return type(self)(self.values * root, self.owner, self.root_weight * root)
 
-    def without(self, gone: NDArray[np.bool_]) -> Self:
+    def without(self, gone: Flags) -> Self:
         kept = ~gone[self.owner]
         return type(self)(self.values[kept], self.owner[kept], self.root_weight[kept])
 

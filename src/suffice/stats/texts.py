@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, np, row_chunks, sparse
+from .._arrays import Array, Codes, Flags, np, row_chunks, sparse
 from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ._downdate import faded, subtract_weights
@@ -117,7 +117,7 @@ class TextReading:
         return cls(Terms.of([str(texts[int(i)]) for i in used], kinds), number)
 
     @property
-    def there(self) -> NDArray[np.bool_]:
+    def there(self) -> Flags:
         """Which rows have a text (n,)."""
         return self.number >= 0
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, np, parallel_map
+from .._arrays import Array, Codes, Flags, np, parallel_map
 from ..errors import NotLearnedError
 from ._downdate import DUST, faded
 from .statistic import Fields, Plain, Statistic, amounts, codes as codes_below, floats, in_range
@@ -148,7 +148,7 @@ class ValueStats(Statistic):
             raise NotLearnedError(why, code, [column])
         return self._kept(had[0], had[1], left, left > DUST * had[2])
 
-    def _kept(self, cells: Codes, values: Array, weights: Array, kept: NDArray[np.bool_]) -> Self:
+    def _kept(self, cells: Codes, values: Array, weights: Array, kept: Flags) -> Self:
         """Return statistics of some of these sorted entries; a cell without any is not rounded any more."""
         counts = np.bincount(cells[kept], minlength=self.width.size)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

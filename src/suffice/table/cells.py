@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import IN_CACHE, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from .._arrays import IN_CACHE, Array, Codes, Flags, NDArray, np, parallel_map, row_chunks, rows_within
 from ..errors import DataError, SchemaError, either, shown
 from ..schema import Kind, Level, Name, Schema, check_text, sort_levels
 
@@ -123,7 +123,7 @@ def check_finite(block: Array, names: Sequence[Name]) -> None:
     refuse_large(names, *(np.any(flags, axis=0) for flags in zip(*found, strict=True)))
 
 
-def refuse_large(names: Sequence[Name], infinite: NDArray[np.bool_], large: NDArray[np.bool_]) -> None:
+def refuse_large(names: Sequence[Name], infinite: Flags, large: Flags) -> None:
     """Raise DataError for columns (d,) with infinity, or else with numbers whose squares overflow."""
     if infinite.any():
         raise DataError.infinite([names[int(j)] for j in np.flatnonzero(infinite)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays import Array, Codes, Flags, is_sparse, np
 from ..errors import DataError, SchemaError
 from ..schema import DAYS, Column, Kind, Level, Name, Schema, check_text, sort_levels
 from .cells import (
@@ -213,7 +213,7 @@ def _utc(series: Series) -> Cells:
     return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()
 
 
-def _present_numbers(series: Series) -> tuple[NDArray[np.bool_], Cells]:
+def _present_numbers(series: Series) -> tuple[Flags, Cells]:
     """Return which cells of an integer column have a value, and those values exactly."""
     present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
     return present, _integers(series if present.all() else series.drop_nulls())

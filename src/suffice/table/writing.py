@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, NDArray, np, sparse
+from .._arrays import Array, Codes, Flags, np, sparse
 from ..schema import DAYS, WRITTEN, Kind, Level, Name
 from .cells import Cells, Frame, Holes, Series
 from .dates import as_moments, as_texts, dates_like
@@ -183,7 +183,7 @@ def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> obj
     return frame
 
 
-def without_cells(table: Any, missing: NDArray[np.bool_]) -> Any:
+def without_cells(table: Any, missing: Flags) -> Any:
     """Return a new table, in its own library, without the cells (n, d) that are `missing`; a sparse one as it is."""
     if isinstance(table, np.ndarray):
         out = table.astype(object if table.dtype.kind in "bO" else np.float64)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import ClassVar, NamedTuple, Self
 
-from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, workers
+from ..._arrays import Array, Codes, Flags, log_softmax, np, parallel_map, workers
 from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSettings, canonical_columns
 from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
@@ -269,7 +269,7 @@ def _present(sample: Sample, k: int) -> Codes:
     return np.flatnonzero(np.bincount(sample.every[0].codes, minlength=k) >= FOLDS)
 
 
-Unseen = tuple[NDArray[np.bool_] | None, ...]
+Unseen = tuple[Flags | None, ...]
 
 
 class _Rows(NamedTuple):

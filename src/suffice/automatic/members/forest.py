@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ..._arrays import Array, Codes, NDArray, np
+from ..._arrays import Array, Codes, Flags, np
 from ...errors import DataError, ExportError
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
@@ -191,7 +191,7 @@ class ForestMember(TreeMember):
         reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares[:, None]
         every, codes, shown = np.arange(len(sample)), sample.codes, sample.cells(hidden, sample.unseen)
         total, judges = np.zeros((len(strengths), len(pi), len(sample))), np.zeros(len(sample))
-        bags: list[NDArray[np.bool_]] = [trees.in_bag(reading, t) for t in range(len(trees))]
+        bags: list[Flags] = [trees.in_bag(reading, t) for t in range(len(trees))]
         seen_by_all = np.all(bags, axis=0)
         for t, bag in enumerate(bags):
             free = (~bag | seen_by_all).astype(np.float64)

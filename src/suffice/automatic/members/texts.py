@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from ..._arrays import Array, Codes, NDArray, log_softmax, minimize, np, sparse
+from ..._arrays import Array, Codes, Flags, log_softmax, minimize, np, sparse
 from ..._derived import Lazy
 from ...errors import ExportError
 from ...estimate import Settings
@@ -304,7 +304,7 @@ class Design:
     weight: Array
     held: Array
     place: Codes
-    there: NDArray[np.bool_]
+    there: Flags
 
     @classmethod
     def of(cls, known: TrainingStats, sample: Sample) -> Design:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..._arrays import IN_CACHE, Array, Codes, NDArray, gammaln, np, row_chunks, rows_within, sparse
+from ..._arrays import IN_CACHE, Array, Codes, Flags, NDArray, gammaln, np, row_chunks, rows_within, sparse
 from ...densities import Bernoulli, Draw, Limit, Multinomial, Poisson
 from ...errors import DataError, NegativeError, NotLearnedError, SchemaError, either
 from ...notes import Note
@@ -71,7 +71,7 @@ def check_binary(rows: Counts, table: Table, positions: Sequence[int]) -> None:
     _refuse(rows, wrong, table, positions, "a Bernoulli column holds true and false, or 1 and 0")
 
 
-def _refuse(rows: Counts, wrong: NDArray[np.bool_], table: Table, positions: Sequence[int], rule: str) -> None:
+def _refuse(rows: Counts, wrong: Flags, table: Table, positions: Sequence[int], rule: str) -> None:
     if not wrong.any():
         return
     if not isinstance(rows, np.ndarray):

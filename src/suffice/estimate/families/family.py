@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..._arrays import Array, Codes, NDArray, np
+from ..._arrays import Array, Codes, Flags, np
 from ..._foreign import Foreign
 from ...densities import Density, Draw, Limit, as_density
 from ...errors import DataError
@@ -169,7 +169,7 @@ class Family(ABC):
         """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
         return self.summarize(rows, codes, k, weight)
 
-    def prior_squares(self, stats: Any, secured: NDArray[np.bool_]) -> Array:
+    def prior_squares(self, stats: Any, secured: Flags) -> Array:
         """Return the squares (g, d) that EM's weak prior adds to the scatter of the `secured` classes (k,)."""
         return np.zeros_like(stats.column_weight())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, NDArray, np
+from ..._arrays import Array, Codes, Flags, np
 from ...densities import Covariance, Diagonal, Draw, Full, Gaussian, LowRank, MultivariateT
 from ...em.cell_passes import augmented, can_augment, complete_rows, fill
 from ...em.cells import complete, weak_prior
@@ -130,7 +130,7 @@ class GaussianFamily(Family):
         values = stats.complete.scatter.values + (added[0] if self.shared else added)
         return PatternStats(replace(stats.complete, scatter=self.form(values)), {})
 
-    def prior_squares(self, stats: PatternStats | CompletedStats, secured: NDArray[np.bool_]) -> Array:
+    def prior_squares(self, stats: PatternStats | CompletedStats, secured: Flags) -> Array:
         """Return the squares (g, d) that the weak prior of EM adds to the scatter of the `secured` classes.
 
         `secured` is (k,); a covariance of all classes has the prior if any of them does.

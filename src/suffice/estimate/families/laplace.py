@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..._arrays import Array, Codes, NDArray, np, parallel_map
+from ..._arrays import Array, Codes, Flags, np, parallel_map
 from ...densities import Laplace
 from ...densities.covariance import FLOOR, ROUNDING
 from ...errors import SettingError, setting
@@ -47,9 +47,9 @@ class Mended(NamedTuple):
     """
 
     scale: Array
-    flat: NDArray[np.bool_]
-    once: NDArray[np.bool_]
-    used: NDArray[np.bool_]
+    flat: Flags
+    once: Flags
+    used: Flags
 
 
 def mend_scales(location: Array, away: Array, total: Array, weight: Array) -> Mended:
@@ -72,7 +72,7 @@ def mend_scales(location: Array, away: Array, total: Array, weight: Array) -> Me
 def _notes(stats: ValueStats, settings: Settings, mended: Mended, weight: Array) -> list[Note]:
     names, used, flat, once = settings.columns, mended.used, mended.flat, mended.once
 
-    def pick(chosen: NDArray[np.bool_]) -> tuple[str | int, ...]:
+    def pick(chosen: Flags) -> tuple[str | int, ...]:
         return tuple(names[int(j)] for j in np.flatnonzero(chosen))
 
     notes = []
@@ -180,7 +180,7 @@ def _alike(entry: Codes, w: Array, entries: int) -> tuple[Codes, Codes]:
 
 def _without_each(
     j: int, stats: ValueStats, middles: Array, entry: Codes, code: Codes, w: Array
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Flags]:
     """Return locations and scales (e, k) of column j without weight w of one entry each, and whether it varies (e,)."""
     k, d = stats.width.shape
     location, away, weight = (np.zeros((k, len(entry))) for _ in range(3))

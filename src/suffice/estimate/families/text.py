@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, Codes, NDArray, np, sparse
+from ..._arrays import Array, Codes, Flags, NDArray, np, sparse
 from ...densities import Limit
 from ...densities.counts import TextDensity
 from ...errors import SchemaError, SettingError, setting
@@ -111,7 +111,7 @@ class _Leaving(NamedTuple):
     row: Codes
     term: Codes
     x: Array
-    alone: NDArray[np.bool_]
+    alone: Flags
     counts: Array
     seen: Array
     codes: Codes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, Codes, NDArray, np
+from ..._arrays import Array, Codes, Flags, NDArray, np
 from ...errors import DataError
 from ...fitted import Fitted
 from ...plots._view import label_codes
@@ -50,7 +50,7 @@ class ProfiledColumn(NamedTuple):
         return self.facts.values
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Flags:
         """Which of the rows there are have a cell (m,)."""
         return np.asarray(~np.isnan(self.cells))
 
