@@ -391,7 +391,8 @@ def estimate_categorical(stats: CategoricalStats, smoothing: object, columns: Se
     log_p, limits, pseudo = [], [], []
     for j, counts in enumerate(stats.counts):
         rule = smoothing_of(smoothing, columns[j] if columns else None)
-        own, limit, added = _smooth_pooled(counts, rule) if rule.base == "pooled" else _smooth(counts, rule)
+        smooth = smooth_pooled if rule.base == "pooled" else _smooth
+        own, limit, added = smooth(counts, rule.strength)
         with np.errstate(divide="ignore"):
             log_p.append(np.log(own))
         limits.append(np.log(limit))
@@ -399,30 +400,38 @@ def estimate_categorical(stats: CategoricalStats, smoothing: object, columns: Se
     return Categorical(stats.levels, tuple(log_p), tuple(limits), tuple(pseudo))
 
 
-def _smooth(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
+def _smooth(counts: Array, strength: float) -> tuple[Array, Array, Array]:
     """Return p (k, levels + 1), with 0 replaced by the coefficient of α as α → 0, and pseudo-counts (levels + 1,)."""
     levels, seen = counts.shape[1], counts.sum(axis=1, keepdims=True)
-    known, limit = level_shares(counts, seen, rule.strength, levels)
-    spare, spare_limit = level_shares(np.zeros_like(seen), seen, rule.strength, levels + 1)
-    pseudo = np.append(np.full(levels, rule.strength), 0.0)
+    known, limit = smoothed_shares(counts, seen, strength, 1.0, levels)
+    spare, spare_limit = smoothed_shares(np.zeros_like(seen), seen, strength, 1.0, levels + 1)
+    pseudo = np.append(np.full(levels, strength), 0.0)
     return np.concatenate([known, spare], axis=1), np.concatenate([limit, spare_limit], axis=1), pseudo
 
 
-def _smooth_pooled(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
+def smooth_pooled(counts: Array, strength: float) -> tuple[Array, Array, Array]:
     """Return the same of a prior spread as the levels of all classes, with half a count for each and for a spare."""
     own = np.append(counts, np.zeros((len(counts), 1)), axis=1)
-    share = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
-    seen = own.sum(axis=1, keepdims=True)
-    informed = seen + rule.strength > 0
-    p = np.where(informed, own + rule.strength * share, share) / np.where(informed, seen + rule.strength, 1.0)
-    return p, np.where(p > 0, p, share / np.where(seen > 0, seen, 1.0)), rule.strength * share
+    share = pooled_shares(own)
+    return *smoothed_shares(own, own.sum(axis=1, keepdims=True), strength, share, 1.0), strength * share
 
 
-def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[Array, Array]:
-    """Return (count + α) / (n + α L), and the same with each 0 replaced by the coefficient of α as α → 0."""
+def pooled_shares(counts: Array) -> Array:
+    """Return the shares (levels,) of counts (k, levels) in all classes together, with half a count for each."""
+    return np.asarray((counts.sum(axis=0) + 0.5) / (counts.sum() + 0.5 * counts.shape[1]))
+
+
+def smoothed_shares(
+    count: Array, seen: Array, alpha: Array | float, own: Array | float, all_own: Array | float
+) -> tuple[Array, Array]:
+    """Return (count + α own) / (seen + α Σ own), and the same with each 0 replaced by the coefficient of α as α → 0.
+
+    What was never seen has the share own / Σ own where α is 0.
+    """
     informed = seen + alpha > 0
-    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
-    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, levels + 1.0))
+    p = np.where(informed, count + alpha * own, own) / np.where(informed, seen + alpha * all_own, all_own)
+    least = np.finfo(np.float64).tiny  # so that the share of a total stays finite
+    return p, np.where(p > 0, p, own / np.where(seen > 0, np.maximum(seen, least), all_own))
 
 
 # ── Shrinkage of covariances: settings, and rules for the amount (Ledoit-Wolf, OAS, RDA) ──────────────────────────────

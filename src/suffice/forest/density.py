@@ -369,11 +369,7 @@ class ForestDensity(Density):
         some = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
         for own, leaves, row, share in self._shares(self.columns.of_values(out), some):
             leaf[own] = leaves[_draw_pairs(row, share[np.arange(len(row)), codes[own][row]], len(own), rng)]
-        for j in np.flatnonzero(missing.any(axis=0)).tolist():
-            here = np.flatnonzero(missing[:, j])
-            for part in row_chunks(len(here), rows_within(24 * self.columns.sizes[j], IN_MEMORY)):
-                out[here[part], j] = self._draw(j, leaf[here[part]], codes[here[part]], rng)
-        return out
+        return self._filled(out, leaf, codes, rng)
 
     def within(self, rows: Array, low: Array, high: Array) -> Within:
         """Return what is known of numbers within ranges: leaves count by how much of them lies there."""
@@ -392,19 +388,30 @@ class ForestDensity(Density):
                 here = np.flatnonzero((index == i) & (codes == c))
                 _, found, _, share = next(self._shares(reading, np.array([i])))
                 leaf[here] = found[_draw_places(share[:, c] * inside[found, c], len(here), rng)]
-            for j in np.flatnonzero(np.isnan(out).any(axis=0)).tolist():
-                here = np.flatnonzero(np.isnan(out[:, j]))
-                for part in row_chunks(len(here), rows_within(24 * self.columns.sizes[j], IN_MEMORY)):
-                    own = here[part]
-                    out[own, j] = self._draw(j, leaf[own], codes[own], rng, low[j], high[j])
-            return out
+            return self._filled(out, leaf, codes, rng, low, high)
 
         with np.errstate(divide="ignore"):
             return Within(np.log(mass), tuple(columns), draw)
 
-    def _draw(
-        self, j: int, leaf: Codes, codes: Codes, rng: np.random.RandomState, low: float = -np.inf, high: float = np.inf
+    def _filled(
+        self,
+        out: Array,
+        leaf: Codes,
+        codes: Codes,
+        rng: np.random.RandomState,
+        low: Array | None = None,
+        high: Array | None = None,
     ) -> Array:
+        """Return the rows (n, d) with missing cells drawn of these leaves and classes, between `low` and `high`."""
+        for j in np.flatnonzero(np.isnan(out).any(axis=0)).tolist():
+            here = np.flatnonzero(np.isnan(out[:, j]))
+            bounds = -np.inf if low is None else low[j], np.inf if high is None else high[j]
+            for part in row_chunks(len(here), rows_within(24 * self.columns.sizes[j], IN_MEMORY)):
+                own = here[part]
+                out[own, j] = self._draw(j, leaf[own], codes[own], rng, *bounds)
+        return out
+
+    def _draw(self, j: int, leaf: Codes, codes: Codes, rng: np.random.RandomState, low: float, high: float) -> Array:
         """Return new cells (n,) of a column, of these leaves and classes; a number lies between `low` and `high`."""
         used, place = np.unique(leaf, return_inverse=True)
         share = self._cell_shares(j, used)[place, codes]

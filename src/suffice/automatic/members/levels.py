@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
+from ...estimate.priors import smooth_pooled
 from ...export.program import Table, Term
 from ..columns import BinnedRows
 from ..judge import HoldoutScorer
@@ -30,11 +31,7 @@ class LevelShares:
 
     def table(self, j: int) -> Array:
         """Return log p(level | k) of column j, (k, levels + 1), the last for a level never seen."""
-        counts = self.counts[j]
-        known = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
-        share = (known.sum(axis=0) + 0.5) / (known.sum() + 0.5 * known.shape[1])
-        table = (known + self.strength * share) / (known.sum(axis=1, keepdims=True) + self.strength)
-        return np.asarray(np.log(table))
+        return np.asarray(np.log(smooth_pooled(self.counts[j], self.strength)[0]))
 
     def columns(self, codes: Sequence[Codes], wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield log p(level | k), (n, k), of each column for new rows, or of those `wanted`.

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
+from ...estimate.priors import pooled_shares, smoothed_shares
 from ...export.program import PiecewiseLinear, Term
 from ...kernels.columns import between_knots, spline_ratios
 from ..columns import INTERVALS, BinnedRows, FrozenColumns
@@ -42,9 +43,9 @@ class SplineRatios:
         """Return F at the knots of column j, (k, knots)."""
         start, stop = self.splines.starts[j : j + 2]
         own = self.counts[:, start:stop]
-        base = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
-        table = np.log((own + self.strength * base) / (own.sum(axis=1, keepdims=True) + self.strength))
-        return np.asarray(table - np.log(base))
+        base = pooled_shares(own)
+        shares, _ = smoothed_shares(own, own.sum(axis=1, keepdims=True), self.strength, base, 1.0)
+        return np.asarray(np.log(shares) - np.log(base))
 
     def columns(self, rows: Array, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield F (n, k) of each column for new rows, or of those `wanted`."""

@@ -14,7 +14,7 @@ from ...schema import Level, Name
 from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
-from ..priors import draw_gamma, estimate_categorical, level_shares, posterior_counts
+from ..priors import draw_gamma, estimate_categorical, posterior_counts, smoothed_shares
 from .family import SLACK, LimitFamily, Settings, refuse, row_weights, without
 
 
@@ -99,7 +99,7 @@ class CategoricalFamily(LimitFamily):
             else:
                 count = without(counts[code, level], w[present])
                 seen = without(counts.sum(axis=1)[code], w[present])
-            p, limit = level_shares(count, seen, settings.alpha, counts.shape[1])
+            p, limit = smoothed_shares(count, seen, settings.alpha, 1.0, counts.shape[1])
             zero, term = p == 0, np.log(limit)
             own_order[present] += zero[code, level] if alike else zero
             own_score[present] += term[code, level] if alike else term

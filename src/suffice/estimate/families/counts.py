@@ -13,7 +13,7 @@ from ...notes import Note
 from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import SparseTable, Table
-from ..priors import check_smoothing, draw_gamma, posterior_counts, pseudo_counts
+from ..priors import check_smoothing, draw_gamma, posterior_counts, pseudo_counts, smoothed_shares
 from .family import SLACK, LimitFamily, Settings, refuse, row_weights, weight_groups, without
 
 Counts = Array | sparse.csr_array  # rows (n, d): dense with NaN for missing, or sparse, where nothing is missing
@@ -143,8 +143,8 @@ class BernoulliFamily(SumFamily):
         pooled = (ones.sum(axis=0) + 0.5) / (seen.sum(axis=0) + 1.0)
         alpha, one = pseudo_counts(settings.smoothing, settings.columns, pooled)
         _, zero = pseudo_counts(settings.smoothing, settings.columns, 1.0 - pooled)
-        p, limit_p = share_of_two(ones, seen, alpha, one, one + zero)
-        q, limit_q = share_of_two(without(seen, ones), seen, alpha, zero, one + zero)
+        p, limit_p = smoothed_shares(ones, seen, alpha, one, one + zero)
+        q, limit_q = smoothed_shares(without(seen, ones), seen, alpha, zero, one + zero)
         return Bernoulli(p, q, limit_p, limit_q, np.stack([alpha * one, alpha * zero])), []
 
     def posterior(self, stats: SumStats, settings: Settings) -> Draw:
@@ -175,22 +175,13 @@ class BernoulliFamily(SumFamily):
         zeros = without(stats.weight, ones)
         for w, index in weight_groups(codes, weight):
             seen = without(stats.weight, w)
-            p, limit_p = share_of_two(without(ones, w), seen, settings.alpha)
-            q, limit_q = share_of_two(without(zeros, w), seen, settings.alpha)
+            p, limit_p = smoothed_shares(without(ones, w), seen, settings.alpha, 1.0, 2.0)
+            q, limit_q = smoothed_shares(without(zeros, w), seen, settings.alpha, 1.0, 2.0)
             for c in np.unique(codes[index]):
                 mine, one = index[codes[index] == c], slice(c, c + 1)
                 own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
                 order[mine, c], score[mine, c] = own[0][:, 0], own[1][:, 0]
         return order, score
-
-
-def share_of_two(
-    count: Array, seen: Array, alpha: Array | float, own: Array | float = 1.0, both: Array | float = 2.0
-) -> tuple[Array, Array]:
-    """Return (count + α own) / (n + α both), and the same with each 0 replaced by the coefficient of α as α → 0."""
-    informed = seen + alpha > 0
-    p = np.where(informed, count + alpha * own, own) / np.where(informed, seen + alpha * both, both)
-    return p, np.where(p > 0, p, own / np.where(seen > 0, seen, both))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +205,7 @@ class PoissonFamily(SumFamily):
         check_smoothing(settings.smoothing)
         overall = _overall(stats.total.sum(axis=0), stats.weight.sum(axis=0))
         alpha, _ = pseudo_counts(settings.smoothing, settings.columns, overall)
-        rate, limit = _rate(stats.total, stats.weight, overall, alpha)
+        rate, limit = smoothed_shares(stats.total, stats.weight, alpha, overall, 1.0)
         return Poisson(rate, limit, np.stack([alpha * overall, alpha])), []
 
     def posterior(self, stats: SumStats, settings: Settings) -> Draw:
@@ -257,8 +248,8 @@ class _Removal:
         self.stats, self.alpha, self.w = stats, alpha, w
         self.total, self.rows = stats.total.sum(axis=0), stats.weight.sum(axis=0)
         overall = _overall(self.total, without(self.rows, w))
-        self.other = _rate(stats.total, stats.weight, overall, alpha)[0]  # of a row of zeros, in other classes
-        self.own = _rate(stats.total, without(stats.weight, w), overall, alpha)[0]  # and in its own
+        self.other = smoothed_shares(stats.total, stats.weight, alpha, overall, 1.0)[0]  # of zeros, in other classes
+        self.own = smoothed_shares(stats.total, without(stats.weight, w), alpha, overall, 1.0)[0]  # and in its own
 
     def limit(self, cells: Entries, codes: Codes) -> Limit:
         """Return (order, log coefficient) of a run of rows, (rows, k) each."""
@@ -290,7 +281,7 @@ class _Removal:
         total, seen = self.stats.total[code, column], self.stats.weight[code, column]
         if w > 0:
             total, seen = without(total, w * x), without(seen, w)
-        rate, limit = _rate(total, seen, overall, self.alpha)
+        rate, limit = smoothed_shares(total, seen, self.alpha, overall, 1.0)
         return x * np.log(limit) - rate + zero[code, column], np.where(rate > 0, 0.0, x)
 
 
@@ -312,13 +303,6 @@ def _pairs(cells: Entries, d: int) -> tuple[Codes, Array, Codes]:
 def _overall(total: Array, rows: Array) -> Array:
     """Return the mean m of columns over all classes, (Σ x + ½) / n."""
     return np.asarray((total + 0.5) / np.where(rows > 0, rows, 1.0))
-
-
-def _rate(total: Array, seen: Array, overall: Array, alpha: Array | float) -> tuple[Array, Array]:
-    """Return (Σ x + α m) / (n + α), and the same with each 0 replaced by the coefficient of α as α → 0."""
-    informed = seen + alpha > 0
-    rate = np.where(informed, total + alpha * overall, overall) / np.where(informed, seen + alpha, 1.0)
-    return rate, np.where(rate > 0, rate, overall / np.where(seen > 0, seen, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +377,7 @@ class MultinomialFamily(SumFamily):
             code, weighs = codes[own.part], w[own.part]
             rest = without(totals[code], weighs * own.sums(own.amount))[own.row]
             known = without(stats.total[code[own.row], own.column], weighs[own.row] * own.amount)
-            p, limit = share_of_all(known, rest, settings.alpha, d)
+            p, limit = smoothed_shares(known, rest, settings.alpha, 1.0, d)
             place = np.arange(own.part.start, own.part.stop), code
             order[place] = own.sums(np.where(p > 0, 0.0, own.amount))
             score[place] = own.sums(own.amount * np.log(limit))
@@ -410,14 +394,6 @@ def _own_scores(rows: Array, counts: Array, totals: Array, codes: Codes, w: Arra
         rest = without(totals[code], weighs * length)
         score[part] = np.einsum("ij,ij->i", x, np.log(left + alpha)) - length * np.log(rest + alpha * d)
     return score
-
-
-def share_of_all(count: Array, total: Array, alpha: float, d: Array | float) -> tuple[Array, Array]:
-    """Return (count + α) / (total + α d), and the same with each 0 replaced by the coefficient of α as α → 0."""
-    informed = total + alpha > 0
-    p = np.where(informed, count + alpha, 1.0) / np.where(informed, total + alpha * d, d)
-    least = np.finfo(np.float64).tiny  # so that the share of a total stays finite
-    return p, np.where(p > 0, p, 1.0 / np.where(total > 0, np.maximum(total, least), d))
 
 
 # ── Rows that are left out are among those of the sums: counts by entry, and checks ───────────────────────────────────

@@ -19,8 +19,7 @@ from ...schema import Kind
 from ...stats.counts import TextColumns
 from ...stats.texts import TEXTS, TIMES, TextReading, TextStats
 from ...table import Table
-from ..priors import smoothing_of
-from .counts import share_of_all, share_of_two
+from ..priors import smoothed_shares, smoothing_of
 from .family import SLACK, Block, LimitFamily, Settings, refuse, row_weights, weight_groups, without
 
 
@@ -68,13 +67,13 @@ class TextFamily(LimitFamily):
         for alpha, counts, seen in zip(strength, stats.counts, stats.seen.T, strict=True):
             if self.occurs:
                 have = np.minimum(counts[:, TEXTS], seen[:, None])  # terms in one bucket may be of one text
-                found = share_of_two(have, seen[:, None], alpha)
-                missing = share_of_two(seen[:, None] - have, seen[:, None], alpha)
+                found = smoothed_shares(have, seen[:, None], alpha, 1.0, 2.0)
+                missing = smoothed_shares(seen[:, None] - have, seen[:, None], alpha, 1.0, 2.0)
                 q.append(missing[0])
                 limit_q.append(missing[1])
             else:
                 times = counts[:, TIMES]
-                found = share_of_all(times, times.sum(axis=1, keepdims=True), alpha, max(times.shape[1], 1))
+                found = smoothed_shares(times, times.sum(axis=1, keepdims=True), alpha, 1.0, max(times.shape[1], 1))
             p.append(found[0])
             limit_p.append(found[1])
         absent = {"q": tuple(q), "limit_q": tuple(limit_q)} if self.occurs else {}
@@ -144,7 +143,7 @@ class _Leaving(NamedTuple):
         total = without(times.sum(), gone * self.sums(self.x))
         left = without(times[self.term], gone[self.row] * self.x)
         size = np.maximum(len(times) - self.sums(self.alone), 1.0)
-        p, limit = share_of_all(left, total[self.row], alpha, size[self.row])
+        p, limit = smoothed_shares(left, total[self.row], alpha, 1.0, size[self.row])
         return self.sums(np.where(p > 0, 0.0, words)), self.sums(words * np.log(limit))
 
     def bernoulli(self, c: int, alpha: float) -> tuple[Array, Array]:
@@ -154,12 +153,12 @@ class _Leaving(NamedTuple):
         gone = np.where(self.codes == c, self.w, 0.0)
         for w, index in weight_groups(self.codes, gone):
             seen = without(self.seen[c], w)
-            none, limit_none = share_of_two(without(self.seen[c] - have, w), seen, alpha)
+            none, limit_none = smoothed_shares(without(self.seen[c] - have, w), seen, alpha, 1.0, 2.0)
             order[index] = (none == 0).sum()
             score[index] = np.log(limit_none).sum()
             cells = np.flatnonzero(np.isin(self.row, index))
             term, said = self.term[cells], np.where(self.alone[cells], 0.0, 1.0)
-            p, limit = share_of_two(without(have[term], w), seen, alpha)
+            p, limit = smoothed_shares(without(have[term], w), seen, alpha, 1.0, 2.0)
             zeros = said * (p == 0) - (none[term] == 0)
             terms = said * np.log(limit) - np.log(limit_none[term])
             order += np.bincount(self.row[cells], weights=zeros, minlength=len(order))
