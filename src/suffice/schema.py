@@ -193,8 +193,8 @@ def column_name(name: object) -> str:
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:
-    """Return the names that occur more than once, sorted."""
-    return sorted(name for name, times in Counter(names).items() if times > 1)
+    """Return the names that occur more than once, sorted as text."""
+    return sorted((name for name, times in Counter(names).items() if times > 1), key=str)
 
 
 def check_listed(name: Name, strange: Sequence[Level], order: Sequence[Level]) -> None:

@@ -184,7 +184,7 @@ def test_refusals(library, dispatch, table, name):
 def test_other_refusals(library, dispatch, table):
     X, y, _ = table
     model = GaussianDiscriminant()
-    with pytest.raises(DataError, match="120 rows and y has 7"):
+    with pytest.raises(DataError, match="120 rows and 7 labels"):
         model.fit(library.array(X), library.array(y[:7]))
     with pytest.raises(ValueError, match="3 features"):
         model.fit(library.array(X), y).predict(library.array(X[:, :3]))

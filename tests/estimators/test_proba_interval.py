@@ -72,6 +72,13 @@ def test_their_ends_are_quantiles_of_the_posterior(rng):
     assert wide[0] < low < high < wide[1]
 
 
+def test_where_all_rows_are_equal_they_are_those_of_the_class_shares():
+    """The share of a class of 3 of 12 rows under half a row each is a Beta(3.5, 9.5) variable."""
+    model = GaussianDiscriminant().fit(np.ones((12, 1)), [0] * 3 + [1] * 9)
+    share = stats.beta(3.5, 9.5).cdf(model.predict_proba_interval([[1.0]], LEVEL)[0, 0])
+    np.testing.assert_allclose(share, [0.05, 0.95], atol=3.5 * np.sqrt(0.05 * 0.95 / 399))
+
+
 def test_they_hold_what_is_told_and_stay_the_same(rng, tmp_path):
     X, y, _ = gaussian(rng, 80)
     model = GaussianDiscriminant().fit(X, y)

@@ -125,9 +125,8 @@ class DataError(SufficeError):
     @classmethod
     def infinite(cls, columns: Sequence[object]) -> DataError:
         return cls(
-            f"{either('Input X contains', 'There is')} infinity in {'column' if len(columns) == 1 else 'columns'} "
-            f"{quoted(columns)}. Next: correct those cells, or make them missing{either(' (NaN)', '')}, which every "
-            "model here accepts."
+            f"There is infinity in {'column' if len(columns) == 1 else 'columns'} {quoted(columns)}. Next: correct "
+            f"those cells, or make them missing{either(' (NaN)', '')}, which every model here accepts."
         )
 
     @classmethod

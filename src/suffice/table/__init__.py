@@ -71,19 +71,26 @@ def _frame(X: Any) -> Frame:
     try:
         return nw.from_native(_dense(X), eager_only=True)
     except nw.exceptions.DuplicateError:
-        repeated = repeated_names([str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))])
+        repeated = repeated_names(getattr(X, "column_names", getattr(X, "columns", ())))
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
     except TypeError:
         return _from_arrow_stream(X)
 
 
 def _dense(X: Any) -> Any:
-    """Return a data frame whose sparse columns, of pandas, hold every cell, and its long doubles as float64."""
-    types = X.dtypes if hasattr(X, "iloc") else None
+    """Return a data frame whose sparse columns, of pandas, hold every cell, and its long doubles as float64.
+
+    Arrow's dictionaries there become categories, which narwhals knows.
+    """
+    types = X.dtypes if hasattr(X, "iloc") and X.columns.is_unique else None
     if types is None:
         return X
     plain = {name: getattr(own, "subtype", np.float64) for name, own in types.items() if _is_sparse_or_long(own)}
-    return X.astype(plain) if plain and X.columns.is_unique else X
+    coded = [name for name, own in types.items() if hasattr(getattr(own, "pyarrow_dtype", None), "index_type")]
+    X = X.astype(plain) if plain else X.copy(deep=False) if coded else X
+    for name in coded:  # not by astype, which pandas cannot do where a cell is missing
+        X[name] = X[name].array.__arrow_array__().to_pandas().array
+    return X
 
 
 def _is_sparse_or_long(dtype: Any) -> bool:

@@ -37,6 +37,7 @@ from .cells import (
     check_finite,
     factorize,
     factorize_integers,
+    fill_masked,
     object_kind,
     refuse_large,
 )
@@ -49,8 +50,7 @@ class ArrayTable:
     """A 2-D array (or list of rows) whose columns have no names."""
 
     def __init__(self, X: object) -> None:
-        values = _fill_masked(X) if isinstance(X, np.ma.MaskedArray) else _rectangle(X)
-        self._values = _check_array(values)
+        self._values = _check_array(fill_masked(_rectangle(X)))
         self._coded: list[Coded | None] | None = None
         self.rows, d = self._values.shape
         kinds = _array_kinds(self._values)
@@ -91,7 +91,7 @@ class ArrayTable:
 def _rectangle(X: Any) -> Cells:
     """Return an array; rows that mix text and numbers keep their Python values instead of all becoming text."""
     if hasattr(X, "__array__"):
-        return np.asarray(X)
+        return np.asanyarray(X)
     try:
         values = np.asarray(X)
     except ValueError:
@@ -135,14 +135,6 @@ def check_plane(dimensions: int, imaginary: bool) -> None:
         )
     if imaginary:
         raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
-
-
-def _fill_masked(X: Any) -> Cells:
-    if X.dtype.kind in "fiu":
-        return np.asarray(X.astype(np.float64).filled(np.nan))
-    values = np.asarray(X.data).astype(object)
-    values[np.ma.getmaskarray(X)] = None
-    return values
 
 
 def _array_kinds(values: Cells) -> list[Kind]:

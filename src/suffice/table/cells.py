@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -92,6 +92,17 @@ def holds_value(value: object) -> bool:
         return False
 
 
+def fill_masked(values: Cells) -> Cells:
+    """Return an array whose masked cells, if it has a mask, are NaN or None."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return np.asarray(values)
+    if values.dtype.kind in "fiu":
+        return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
+    known = np.asarray(values.data).astype(object)
+    known[np.ma.getmaskarray(values)] = None
+    return known
+
+
 def as_float(values: Cells, names: Sequence[Name]) -> Array:
     """Return an array as float64 (float32 stays), NaN where missing; SchemaError names columns that hold text."""
     if values.dtype.kind == "O":
@@ -136,7 +147,7 @@ def plain_value(value: Any) -> Level:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal | np.longdouble):
         value = float(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
@@ -158,6 +169,7 @@ def factorize(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
     codes = np.full(len(values), -1, dtype=np.int32)
     codes[present] = inverse
     levels = tuple(plain_value(level) for level in found.tolist())
+    _check_types(levels, column)
     check_text(levels, column)
     return levels, codes
 
@@ -244,14 +256,18 @@ def _factorize_range(values: Cells, low: int, high: int) -> tuple[tuple[Level, .
 def factorize_objects(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted levels and codes of an array of Python objects."""
     plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
+    _check_types(plain, column)  # before a list, which has no hash, is put into a set
     present = {value for value in plain if value is not None}
-    strange: list[object] = [value for value in present if type(value) not in (str, int, float, bool)]
-    if strange:
-        raise SchemaError.unsupported(column, type(strange[0]).__name__)
     check_text(list(present), column)
     levels = sort_levels(list(present))
     index = {level: i for i, level in enumerate(levels)}
     return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
+
+
+def _check_types(values: Iterable[object], column: Name) -> None:
+    strange = {type(value).__name__ for value in values} - {"str", "int", "float", "bool", "NoneType"}
+    if strange:
+        raise SchemaError.unsupported(column, min(strange))
 
 
 def both_truths(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -20,6 +20,7 @@ from .cells import (
     check_finite,
     factorize,
     factorize_objects,
+    fill_masked,
     holds_value,
     object_kind,
     plain_value,
@@ -155,7 +156,9 @@ def _declared_kind(series: Series, name: Name) -> Kind:
         raise SchemaError.temporal(name, dtype)
     if dtype == nw.Object:
         return object_kind(_objects(series), name)
-    raise SchemaError.unsupported(name, getattr(series.to_native(), "dtype", dtype) if dtype == nw.Unknown else dtype)
+    native = series.to_native()
+    own = getattr(native, "dtype", getattr(native, "type", dtype))
+    raise SchemaError.unsupported(name, own if dtype == nw.Unknown else dtype)
 
 
 def _dtype(series: Series) -> nw.dtypes.DType:
@@ -247,10 +250,8 @@ def _factorize_series(series: Series, kind: Kind) -> tuple[tuple[Level, ...], Co
     if series.dtype in (nw.Categorical, nw.Enum):
         categories = series.cat.get_categories()
         pandas = nw.get_native_namespace(series).__name__ == "pandas"
-        if pandas and categories.dtype not in (nw.String, nw.Object):
-            return _declared_objects(series, categories.to_list())
-        if categories.dtype.is_integer():
-            return _factorize_numbers(series.cast(categories.dtype), series.name)
+        if categories.dtype not in (nw.String, nw.Object):
+            return _declared_objects(series, categories.to_list() if pandas else [])
         if pandas or series.dtype == nw.Enum:
             declared = categories.to_list()
     if any(not isinstance(level, str) for level in declared):  # pandas categories may be any objects
@@ -295,7 +296,7 @@ def _named(value: object) -> Level:
 def label_values(y: Any, dates: bool = False) -> Cells:
     """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array; `dates` may be."""
     if isinstance(y, np.ndarray):
-        return y
+        return fill_masked(y)
     try:
         series = nw.from_native(y, series_only=True)
     except TypeError:
@@ -312,12 +313,14 @@ def label_values(y: Any, dates: bool = False) -> Cells:
 
 
 def _labels_array(y: Any) -> Cells:
-    if hasattr(y, "__array__"):
+    if hasattr(y, "__array__") or not isinstance(y, Iterable):
         return np.asarray(y)
     items = list(y)
     values = np.asarray(items) if all(np.ndim(item) == 0 for item in items) else None
-    if values is None or (values.dtype.kind in "fiub" and items):
-        return np.asarray(items)
+    if values is None:
+        return np.array(items, dtype=object if len(set(map(np.shape, items))) > 1 else None)
+    if values.dtype.kind in "fiub" and items:
+        return values
     if values.dtype.kind in "US" and all(isinstance(item, str) for item in items):
         return values
     kept = np.empty(len(items), dtype=object)

@@ -14,7 +14,7 @@ from .._arrays_api import fetch, is_device_array
 from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Level, sort_levels
 from . import Table, factorize, label_values
-from .cells import holds_value
+from .cells import Cells, fill_masked, holds_value
 from .dates import factorize_dates, moment, read_seconds
 
 WITHOUT_LABEL = {
@@ -34,23 +34,10 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
     if y is None:
         missing_y = either(f"{who} requires y to be passed, but the target y is None", "There are no labels")
         raise DataError(f"{missing_y}. Next: give one label per row.")
-    values = fetch(y) if is_device_array(y) else label_values(y)
-    if values.ndim != 1:
-        values = column_or_1d(values, warn=True)
-    if len(values) != rows:
-        raise DataError(
-            either(
-                f"X has {rows} rows and y has {len(values)}: found input variables with inconsistent numbers of "
-                "samples. Next: give one label per row.",
-                f"There are {rows} rows and {len(values)} labels. Next: give one label per row.",
-            )
-        )
+    values = _one_each(fetch(y) if is_device_array(y) else label_values(y), rows, "label")
     if values.dtype.kind in "mM":
         raise SchemaError.temporal("y", values.dtype)
     levels, codes = factorize(values, "y")
-    strange: list[Any] = [level for level in levels if type(level) not in (str, int, float, bool)]
-    if strange:
-        raise SchemaError.unsupported("y", type(strange[0]).__name__)
     absent = np.flatnonzero(codes < 0)
     if len(absent) and missing != "any" and (missing != "em" or not levels):
         raise DataError(
@@ -67,6 +54,18 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
         )
     check_label_kinds((), levels)
     return levels, codes
+
+
+def _one_each(values: Cells, rows: int, what: str) -> Cells:
+    if values.shape[1:] == (1,):
+        values = column_or_1d(values, warn=True)
+    if values.ndim != 1:
+        told = f"{what.capitalize()}s should be a 1d array, and have shape {values.shape}"
+    elif len(values) != rows:  # in the words of scikit-learn
+        told = f"There are {rows} rows and {len(values)} {what}s: inconsistent numbers of samples"
+    else:
+        return values
+    raise DataError(f"{told}. Next: give one {what} per row.")
 
 
 def label_name(y: object) -> str | None:
@@ -110,7 +109,14 @@ def read_weights(weight: object, rows: int) -> Array | None:
     """
     if weight is None:
         return None
-    values = np.asarray(fetch(weight) if is_device_array(weight) else weight, dtype=np.float64)
+    given = fill_masked(np.asanyarray(fetch(weight) if is_device_array(weight) else weight))
+    try:
+        if given.dtype.kind in "cmM":  # which NumPy would turn into numbers
+            raise TypeError
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        who = either("sample_weight", "The weights")
+        raise DataError(f"{who} must be numbers: they count copies of a row. Next: give one per row.") from None
     if values.ndim == 0:
         values = np.full(rows, float(values))
     if values.ndim != 1:
@@ -150,12 +156,7 @@ def read_groups(groups: object, rows: int) -> tuple[Sequence[Level], Codes] | No
     """Return the different groups, and the number of that of each row (n,), −1 where it is missing; None for none."""
     if groups is None:
         return None
-    values = label_values(groups, dates=True)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = column_or_1d(values, warn=True)
-    if values.shape != (rows,):
-        count = len(values) if values.ndim == 1 else f"values of shape {values.shape} for their"
-        raise DataError(f"There are {rows} rows and {count} groups. Next: give one group per row.")
+    values = _one_each(label_values(groups, dates=True), rows, "group")
     first = None if values.dtype.kind != "O" else next(filter(holds_value, values.tolist()), None)
     if values.dtype.kind == "M" or isinstance(first, dt.date):
         return factorize_dates(read_seconds(values, "groups"))

@@ -115,7 +115,7 @@ class GaussianFamily(Family):
             return None
         one = self.shared or prior.strength == np.inf
         covering = settings.covering and settings.prior is None and self.structure is Full
-        if covering and isinstance(density, MultivariateT):
+        if covering and isinstance(density, MultivariateT) and density.used:
             density = fewer_degrees(density, len(density.used) - 1)
         return partial(draw, density, stats.column_weight(), prior, one)
 
