@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import minimize, nnls
 from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit, xlogy
+from scipy.stats import false_discovery_control, hypergeom, rankdata
 from threadpoolctl import ThreadpoolController
 
 __all__ = [  # of other libraries
@@ -25,14 +26,17 @@ __all__ = [  # of other libraries
     "betainc",
     "cholesky",
     "eigh",
+    "false_discovery_control",
     "gammaincc",
     "gammaln",
+    "hypergeom",
     "logsumexp",
     "minimize",
     "ndtr",
     "ndtri",
     "nnls",
     "np",
+    "rankdata",
     "solve_triangular",
     "sparse",
     "stdtr",

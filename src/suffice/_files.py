@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import re
 import shutil
@@ -187,15 +188,9 @@ def _pour(complete: Path, path: str | os.PathLike[str]) -> None:
 
 def _sweep(folder: Path, start: str) -> None:
     """Remove the unfinished files of runs that were killed."""
-    with os.scandir(folder) as entries:
-        left = [entry.path for entry in entries if _is_temporary(entry.name, start)]
-    for path in left:
+    for path in folder.glob(f"{glob.escape(start)}{'?' * RANDOM}.tmp"):
         with contextlib.suppress(OSError):
-            Path(path).unlink()
-
-
-def _is_temporary(name: str, start: str) -> bool:
-    return name.startswith(start) and name.endswith(".tmp") and len(name) == len(start) + RANDOM + len(".tmp")
+            path.unlink()
 
 
 def _take_after(path: Path, temporary: Path) -> None:

@@ -38,15 +38,11 @@ def normalize(scores: Array, log_prior: Array, limit: Callable[[Codes], tuple[Ar
     if len(impossible):
         order, score = limit(impossible)
         prior = log_prior if log_prior.ndim == 1 else log_prior[impossible]
-        posterior[impossible] = log_softmax(_limit_scores(order, score, prior))
+        order = np.where(np.isneginf(score), np.inf, order)
+        scores = np.where(order == order.min(axis=1, keepdims=True), score, -np.inf)
+        scores = np.where(np.isneginf(scores.max(axis=1, keepdims=True)), prior, scores)
+        posterior[impossible] = log_softmax(scores)
     return posterior
-
-
-def _limit_scores(order: Array, score: Array, prior: Array) -> Array:
-    order = np.where(np.isneginf(score), np.inf, order)
-    lowest = order.min(axis=1, keepdims=True)
-    scores = np.where(order == lowest, score, -np.inf)
-    return np.where(np.isneginf(scores.max(axis=1, keepdims=True)), prior, scores)
 
 
 def marginal_log_density(model: JointModel, rows: Rows) -> Array:

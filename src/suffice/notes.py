@@ -83,10 +83,6 @@ class Note:
             raise ValueError("a note")
         return cls(what, why, label, tuple(columns), kind=Kind(plain["kind"]))
 
-    def _sort(self) -> str:
-        """Return what it has in common with notes of one sort: how what was done and why begin."""
-        return f"{self.kind} " + _VARIES.sub("", f"{self.what}\n{self.why}")
-
     def _said(self, where: str) -> str:
         joint = " " if self.kind is Kind.LEFT_OUT else " for "
         columns = f"{joint}{quoted(self.columns)}" if self.columns else ""
@@ -109,7 +105,8 @@ def _sentences(notes: Iterable[Note]) -> list[str]:
     """Return a sentence for each sort of note: the one of the greatest amount, and of what the others tell the same."""
     sorts: dict[str, dict[str, tuple[Note, list[Level]]]] = {}
     for note in notes:
-        _, labels = sorts.setdefault(note._sort(), {}).setdefault(note._said(""), (note, []))
+        sort = f"{note.kind} " + _VARIES.sub("", f"{note.what}\n{note.why}")  # how what was done and why begin
+        _, labels = sorts.setdefault(sort, {}).setdefault(note._said(""), (note, []))
         labels += [] if note.label is None else [note.label]
     return [_sentence(*own.values()) for own in sorts.values()]
 

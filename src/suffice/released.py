@@ -54,14 +54,10 @@ class Release:
         if type(least) is not int or least < FEWEST or not isinstance(plain["joined"], bool):
             raise ValueError("what a released model says of itself")
         sets = MeanScores.of_plain(plain["sets"]) if "sets" in plain else None
-        return cls(least, tuple(map(_note, plain["given_up"])), plain["joined"], sets)
-
-
-def _note(plain: Any) -> Note:
-    note = Note.of_plain(plain)
-    if note.kind not in (Kind.GIVEN_UP, Kind.POOLED):
-        raise ValueError("what a released model gave up")
-    return note
+        notes = tuple(map(Note.of_plain, plain["given_up"]))
+        if any(note.kind not in (Kind.GIVEN_UP, Kind.POOLED) for note in notes):
+            raise ValueError("what a released model gave up")
+        return cls(least, notes, plain["joined"], sets)
 
 
 @dataclass(frozen=True, slots=True)

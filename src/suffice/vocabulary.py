@@ -164,7 +164,10 @@ def table_notes(
         yield Note("read text as dates", why, columns=dates, kind=NoteKind.DATED)
     yield from _alike_notes(schema, known, statistics)
     if statistics.sample is not None and copies:
-        yield _copy_note(statistics.sample)
+        kept, distinct = round(float(statistics.sample.copies.sum())), len(statistics.sample.codes)
+        what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
+        why = "they are equal in every cell and in class, far more often than columns of few values explain"
+        yield Note(what, why, kind=NoteKind.COPIED)
     if statistics.sample is not None and subjects:
         yield from _column_notes(schema, blocks, statistics.sample)
 
@@ -183,14 +186,6 @@ def _alike_notes(schema: Schema, known: Mapping[int, Weights], statistics: ByCla
         if told:
             what, columns = f"took as different levels {told}", (schema.names[position],)
             yield Note(what, why + "write them alike in the table", None, columns, kind=NoteKind.ALIKE)
-
-
-def _copy_note(sample: Reservoir) -> Note:
-    """Return a note that says how many of the rows kept are copies."""
-    kept, distinct = round(float(sample.copies.sum())), len(sample.codes)
-    what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
-    why = "they are equal in every cell and in class, far more often than columns of few values explain"
-    return Note(what, why, kind=NoteKind.COPIED)
 
 
 def _column_notes(schema: Schema, blocks: Sequence[Sequence[int]], sample: Reservoir) -> Iterator[Note]:

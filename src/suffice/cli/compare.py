@@ -253,19 +253,16 @@ def _run_folds(
     from ..losses import LabelledRows, row_losses
     from ..questions.quality import FOLDS as BY_FOLDS, judge_answers
 
-    classes = {label: i for i, label in enumerate(training.classes)}
-    posterior = np.zeros((len(training.labels), len(classes)))
-    seconds = []
+    classes, seconds = training.classes, []
+    log_posterior = np.empty((len(training.labels), len(classes)))
     for learn, rest in parts:
-        labels, answer, spent = fit(learn)
-        seconds.append(spent)
-        posterior[np.ix_(rest, np.array([classes[label] for label in labels.tolist()]))] = answer(rest)
+        model = fit(learn)
+        seconds.append(model.seconds)
+        log_posterior[rest] = model.log_posterior(rest, classes)
         advance(1)
     result.fit_seconds = median(seconds)  # the first fit may load libraries
-    with np.errstate(divide="ignore"):
-        log_posterior = np.log(posterior)
     rows = LabelledRows.each(training.codes, len(classes))
-    result.crossed = judge_answers(training.classes, log_posterior, rows, judged_by=BY_FOLDS)
+    result.crossed = judge_answers(classes, log_posterior, rows, judged_by=BY_FOLDS)
     result.lost = row_losses(log_posterior, training.codes)
 
 
@@ -302,13 +299,9 @@ def _forward_of_peer(fit: Fit, training: Training, period: Codes, spans: list[tu
     from ..table.labels import read_groups
 
     def model(start: int, stop: int) -> Callable[[Codes, bool], Answer]:
-        labels, posterior, _ = fit(np.flatnonzero((period >= start) & (period < stop)))
-
-        def answer(rows: Codes, fully: bool) -> Answer:
-            with np.errstate(divide="ignore"):
-                return Answer(labels.tolist(), np.log(posterior(rows) if len(rows) else np.zeros((0, len(labels)))))
-
-        return answer
+        found = fit(np.flatnonzero((period >= start) & (period < stop)))
+        own = found.classes.tolist()
+        return lambda rows, fully: Answer(own, found.log_posterior(rows, own))
 
     keys = group_keys(read_groups(training.groups, len(period)), training.columns.column_names)
     rows = TimedRows(period, spans, training.classes, training.codes, None, keys)

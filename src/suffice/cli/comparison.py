@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import align, count, one_line, quoted
 from ..notes import Note, to_know
-from .models import PEER_TITLES, TITLES, Fit, fit_ours, fit_peer, usable_columns
+from .models import PEER_TITLES, TITLES, fit_ours, fit_peer, usable_columns
 from .output import WIDTH, Facts, broken
 from .training import Training, group_numbers
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ..questions.forward import ForwardValidation
     from ..questions.learning_curve import LearningCurve
     from ..questions.quality import Quality
-    from ..schema import Level
 
 
 LEAST_PROBABILITY, BINS = 1e-15, 15  # as `questions.quality` has them, which is not loaded for a help text
@@ -285,29 +283,20 @@ def curve_of(name: str, training: Training, draws: int, seed: int, advance: Call
     from ..questions.learning_curve import FOLDS, PARTS, learning_curve
 
     found = Result(name)
-    place = {label: i for i, label in enumerate(training.classes)}
+    classes, groups = training.classes, group_numbers(training)
+
+    def judge(learn: Codes, rest: Codes) -> Array:
+        log_posterior = fit(learn).log_posterior(rest, classes)
+        advance(1)
+        return log_posterior
+
     try:
         fit = fit_peer(name, training) if name in PEER_TITLES else fit_ours(name, training, found.usable(training))
-        judge = partial(_judged, fit, place, advance)
-        found.curve = learning_curve(
-            training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=group_numbers(training)
-        )
+        found.curve = learning_curve(training.codes, classes, None, judge, draws=draws, seed=seed, groups=groups)
     except ValueError as error:  # ours, or scikit-learn's on few rows
         found.note(one_line(error))
         advance(draws * FOLDS * len(PARTS))
     return found
-
-
-def _judged(fit: Fit, place: Mapping[Level, int], advance: Callable[[int], None], learn: Codes, rest: Codes) -> Array:
-    """Return log posteriors (n, k) of the rows `rest` by a model of the rows `learn`."""
-    from .._arrays import np
-
-    labels, answer, _ = fit(learn)
-    posterior = np.zeros((len(rest), len(place)))
-    posterior[:, [place[label] for label in labels.tolist()]] = answer(rest)
-    advance(1)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(posterior))
 
 
 def table_of(curves: Sequence[Result]) -> Table:

@@ -22,7 +22,7 @@ from ..errors import DataError
 from .answers import load_model
 from .app import run
 from .files import read_table
-from .output import COMMON, WIDTH, Common, Facts, FileProblem, print_json
+from .output import COMMON, WIDTH, Common, FileProblem, print_json
 from .show import percent
 
 NEW_PENGUINS = """\
@@ -176,10 +176,11 @@ def _explain_answers(files: Files) -> None:
     complete = read_table(files.table).select(model.feature_names_in_.tolist()).drop_null()
     seen = model.score_samples(complete)
     for number, (row, answer, comment) in enumerate(zip(rows, answers, COMMENTS, strict=True), start=1):
-        known, missing = _describe(row)
-        print(f"   {number}. {known}")
+        known = [WORDS[name].format(value) for name, value in row.items() if value is not None]
+        missing = [name for name, value in row.items() if value is None]
+        print(f"   {number}. {', '.join(known) or 'a penguin nobody looked at'}")
         if missing:
-            print(f"      missing: {missing}")
+            print(f"      missing: {', '.join(missing)}")
         shares = sorted(((answer[f"p_{label}"], label) for label in model.classes_), reverse=True)
         # A posterior is never certain: 1.0 and 0.0 are roundings.
         print("      -> " + ", ".join(f"{name} {percent(min(max(p, TINY), 1 - TINY))}" for p, name in shares))
@@ -190,12 +191,6 @@ def _explain_answers(files: Files) -> None:
             )
             print(f"      {comment.format(density=density)}")
     print()
-
-
-def _describe(row: Facts) -> tuple[str, str]:
-    known = [WORDS[name].format(value) for name, value in row.items() if value is not None]
-    missing = [name for name, value in row.items() if value is None]
-    return ", ".join(known) or "a penguin nobody looked at", ", ".join(missing)
 
 
 if __name__ == "__main__":

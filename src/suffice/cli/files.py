@@ -32,6 +32,7 @@ from .._files import (
     locked,
     whole_file,
 )
+from ..errors import count
 from ..schema import repeated_names
 from .output import FileProblem, UsageProblem
 
@@ -129,7 +130,7 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
         raise FileProblem.repeated(path, repeated)
     check_names(repr(str(path)), names)
     if found.columns.num_rows == 0:
-        raise FileProblem.only_names(path, len(names))
+        raise FileProblem(f"{str(path)!r} has {count(len(names), 'column')} and no rows. Next: give at least one row.")
     return found
 
 
@@ -194,7 +195,9 @@ def check_readable(path: Path) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise FileProblem.pipe(path, "files are")
     if status.st_size == 0:
-        raise FileProblem.empty(path)
+        raise FileProblem(
+            f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row."
+        )
 
 
 def _read_parquet(path: Path) -> Table:
@@ -234,7 +237,9 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
         raise FileProblem.unwritable(path, f"there is no permission to write in the folder {str(path.parent)!r}")
     for other, what in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            raise FileProblem.overwrites(path, what)
+            raise FileProblem(
+                f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name."
+            )
     try:
         check_replaceable(path)
     except OSError as error:
@@ -345,7 +350,10 @@ def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str
     from ..files.model_file import holds_model
 
     if path.exists() and path.stat().st_size and not holds_model(path):
-        raise FileProblem.no_model(path)
+        raise FileProblem(
+            f"{str(path)!r} holds something other than a model, and would be lost. Next: choose another name, or add "
+            "--force to replace it."
+        )
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..engines import Reading, Source
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
+    from ..schema import Level
 
 
 ModelName = Literal["auto", "forest", "nb", "full", "shared", "diagonal", "spherical", "mixture"]
@@ -215,6 +216,16 @@ class FoldModel(NamedTuple):
     classes: NDArray[Any]
     posterior: Callable[[Codes], Array]
     seconds: float
+
+    def log_posterior(self, rows: Codes, classes: Sequence[Level]) -> Array:
+        """Return log posteriors (n, k) of rows, −∞ for classes that are not among the model's."""
+        from .._arrays import np
+
+        posterior = np.zeros((len(rows), len(classes)))
+        if len(rows):
+            posterior[:, [classes.index(label) for label in self.classes.tolist()]] = self.posterior(rows)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(posterior))
 
 
 Fit = Callable[["Codes"], FoldModel]  # of the rows with these numbers

@@ -252,25 +252,6 @@ class FileProblem(SourceError):
     def folder(cls, path: object) -> FileProblem:
         return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
 
-    @classmethod
-    def empty(cls, path: object) -> FileProblem:
-        return cls(f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row.")
-
-    @classmethod
-    def only_names(cls, path: object, columns: int) -> FileProblem:
-        return cls(f"{str(path)!r} has {count(columns, 'column')} and no rows. Next: give at least one row.")
-
-    @classmethod
-    def no_model(cls, path: object) -> FileProblem:
-        return cls(
-            f"{str(path)!r} holds something other than a model, and would be lost. Next: choose another name, or add "
-            "--force to replace it."
-        )
-
-    @classmethod
-    def overwrites(cls, path: object, what: str) -> FileProblem:
-        return cls(f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name.")
-
 
 class ColumnProblem(SchemaError):
     """A column is not there, or cannot be what the command line was told it is."""
@@ -329,10 +310,6 @@ class TargetProblem(DataError):
             f"Column {target!r} holds one class only, {label!r}, in all of the {count(rows, 'row')} with a label: "
             "there is nothing to tell apart. Next: choose another --target, or add rows of another class."
         )
-
-    @classmethod
-    def no_label(cls, target: str, rows: int) -> TargetProblem:
-        return cls(f"Column {target!r} has no label in any of the {rows} rows. Next: choose another --target.")
 
     @classmethod
     def not_classes(cls, target: str, what: str) -> TargetProblem:

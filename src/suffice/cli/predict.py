@@ -158,27 +158,13 @@ def _answer(estimator: GenerativeEstimator, rows: Table, told: Facts, common: Co
     """Return the table of labels, posteriors, log densities, sets and intervals, one row per row."""
     import pyarrow as pa
 
-    from .. import classify
-    from .._arrays import np
+    from ..questions.answer_table import answers_of
 
-    labels, priors = pa.array(estimator.classes_.tolist()), told["priors"]
-    alpha, by_class, interval = told["alpha"], told["by_class"], told["interval"]
-    names, parts = _names(estimator, alpha is not None, interval is not None), []
     with noting_warnings(common), progress(common, "Labelling", rows.num_rows) as advance:
+        answer, parts = answers_of(estimator._fitted, rows.column_names, **told), []
         for start in range(0, rows.num_rows, CHUNK):
-            part = rows.slice(start, CHUNK)
-            log_posterior = estimator.predict_log_proba(part, priors=priors)
-            choice = classify.decide(log_posterior, told["costs"], told["reject"])
-            columns = [labels.take(pa.array(choice, mask=choice < 0))]
-            columns += [pa.array(column) for column in np.exp(log_posterior).T]
-            columns.append(pa.array(estimator.score_samples(part)))
-            if alpha is not None:
-                columns += [pa.array(column) for column in estimator.predict_set(part, alpha, by_class=by_class).T]
-            if interval is not None:
-                ends = estimator.predict_proba_interval(part, interval, priors=priors)
-                columns += [pa.array(column) for column in ends.reshape(part.num_rows, -1).T]
-            parts.append(pa.table(columns, names=names))
-            advance(part.num_rows)
+            parts.append(answer(rows.slice(start, CHUNK)))
+            advance(parts[-1].num_rows)
     answers: Table = pa.concat_tables(parts)
     return answers
 

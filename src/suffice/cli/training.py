@@ -249,7 +249,9 @@ def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
     present = pc.invert(missing(labels))
     rows, labels = table.filter(present), labels.filter(present)
     if not rows.num_rows:
-        raise TargetProblem.no_label(target, table.num_rows)
+        raise TargetProblem(
+            f"Column {target!r} has no label in any of the {table.num_rows} rows. Next: choose another --target."
+        )
     if pa.types.is_floating(labels.type) or pa.types.is_decimal(labels.type):
         labels = _whole_numbers(labels, target)
     rows = rows.set_column(rows.schema.get_field_index(target), target, labels)

@@ -163,7 +163,7 @@ class MultivariateT(Density):
                 own_rows = np.flatnonzero(np.isnan(cells[:, j]))
 
                 def kernel(squares: Array, some: slice, df: Array = df[own_rows]) -> Array:
-                    return student_kernel(squares, df[some][:, None])
+                    return -t_decay(squares, df[some][:, None], 1)  # log (1 + q / ν)^(−(ν + 1) / 2)
 
                 if len(own_rows):
                     yield from number_outcomes(
@@ -184,11 +184,6 @@ class MultivariateT(Density):
         """Return what is known of numbers within ranges: a truncated t of one column."""
         center, scale, df = self._laws(rows)
         return bells_within(rows, low, high, center, scale, df[:, None], independent=False)
-
-
-def student_kernel(squares: Array, df: Array) -> Array:
-    """Return log (1 + q / ν)^(−(ν + 1) / 2), which is exp(−q / 2) where ν = ∞."""
-    return -t_decay(squares, df, 1)
 
 
 def t_spread(df: Array, rng: np.random.RandomState) -> Array:

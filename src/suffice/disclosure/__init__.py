@@ -5,8 +5,6 @@ microaggregation (Hundepool et al., Statistical Disclosure Control, 2012, doi:10
 They keep rows from being read off a file. They are no differential privacy: see docs/editing.md for what stays open.
 """
 
-from .blocks import release_block, release_gaussian
-from .counts import Given, MinCount, release_categories
-from .lonely import Kept, Terms
-
-__all__ = ["Given", "Kept", "MinCount", "Terms", "release_block", "release_categories", "release_gaussian"]
+from .blocks import release_block as release_block, release_gaussian as release_gaussian
+from .counts import Given as Given, MinCount as MinCount, release_categories as release_categories
+from .lonely import Kept as Kept, Terms as Terms

@@ -344,16 +344,6 @@ def _writer(kind: str, file: IO[bytes], schema: Schema, path: Path) -> pq.Parque
     return arrow_csv.CSVWriter(file, schema, write_options=arrow_csv.WriteOptions(delimiter=separator))
 
 
-@contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file that takes the place of `path` at the end, or disappears; SourceError says why."""
-    try:
-        with whole_file(path) as file:
-            yield file
-    except OSError as error:
-        raise SourceError.unwritable(path, reason(error)) from error
-
-
 def answers_table(
     labels: Sequence[Level], choice: Codes, columns: Sequence[tuple[str, Array]], kept: Table | None = None
 ) -> Table:

@@ -431,7 +431,7 @@ def smoothed_shares(
     informed = seen + alpha > 0
     p = np.where(informed, count + alpha * own, own) / np.where(informed, seen + alpha * all_own, all_own)
     least = np.finfo(np.float64).tiny  # so that the share of a total stays finite
-    return p, np.where(p > 0, p, own / np.where(seen > 0, np.maximum(seen, least), all_own))
+    return p, np.where(p > 0, p, own / np.where(seen > 0, np.maximum(seen, least), 1.0))
 
 
 # ── Shrinkage of covariances: settings, and rules for the amount (Ledoit-Wolf, OAS, RDA) ──────────────────────────────

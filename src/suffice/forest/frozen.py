@@ -60,7 +60,8 @@ class FrozenForest:
         cells = ForestColumns.freeze(numbers, coded, codes, k, weight, units)
         unseen = units.unseen(coded.codes, [len(own) for own in coded.levels], slice(None))
         reading = cells.read(numbers, coded).with_unseen(unseen)
-        most = LEAF_BYTES // leaf_bytes(cells, k)
+        columns = len(cells.numbers)
+        most = LEAF_BYTES // (8 * k * (1 + 3 * columns + sum(cells.sizes[columns:])))
         return cls(
             cells,
             grow_density_trees(reading, codes, k, weight, most) if density else Trees.none(),
@@ -130,12 +131,6 @@ class FrozenReading:
     def forest(self) -> ForestReading:
         """The rows as trees read them."""
         return self.columns.cells.reading(self.numbers, self.levels)
-
-
-def leaf_bytes(cells: ForestColumns, k: int) -> int:
-    """Return how many bytes the sums of one leaf of a density take."""
-    numbers = len(cells.numbers)
-    return 8 * k * (1 + 3 * numbers + sum(cells.sizes[numbers:]))
 
 
 def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Array, most_leaves: int) -> Trees:

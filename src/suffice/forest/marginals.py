@@ -125,7 +125,8 @@ def log_within(reading: ForestReading, mean: Array, spread: Array, mass: Array, 
         for part in row_chunks(len(mean), NEAR):
             total[part] = _log_numbers(reading[part], mean[part], spread[part], mass[part])
     for j, shares in enumerate(levels, start=numbers):
-        total += log_level(reading, j, shares)
+        cell = reading.cells[:, j]
+        total += log_share(reading, j, shares[np.arange(len(cell)), :, cell])
     return total
 
 
@@ -147,12 +148,6 @@ def log_number(reading: ForestReading, j: int, mean: Array, spread: Array, mass:
     edges, cell = reading.columns.numbers[j].edges, reading.cells[:, j]
     there = _log_between(edges[cell][:, None], edges[cell + 1][:, None], mean, spread[:, None])
     return np.where((cell >= 0)[:, None], np.minimum(there - mass, 0.0), 0.0)
-
-
-def log_level(reading: ForestReading, j: int, shares: Array) -> Array:
-    """Return log p(cell of category j | leaf, k), (q, k), of shares (q, k, cells); 0 for a level never seen."""
-    cell = reading.cells[:, j]
-    return log_share(reading, j, shares[np.arange(len(cell)), :, cell])
 
 
 def log_share(reading: ForestReading, j: int, share: Array) -> Array:

@@ -191,16 +191,12 @@ def drawn(reading: ForestReading, tree: int) -> Cells:
         own, share = places == j, columns.share(j)
         seen = share[:-1] if j >= len(columns.numbers) and len(share) > 1 else share
         cumulative = np.cumsum(seen)
-        u = (mixed(seeds[own] + _salt(share)) % np.uint64(DRAWS)).astype(np.float64)
+        order = np.arange(1, len(share) + 1, dtype=np.uint64)
+        salt = mixed((share * 2.0**20).astype(np.uint64) * order).sum()  # of the column, whatever its place
+        u = (mixed(seeds[own] + salt) % np.uint64(DRAWS)).astype(np.float64)
         place = np.searchsorted(cumulative, (u + 0.5) / DRAWS * cumulative[-1], side="right")
         cells[rows[own], j] = np.minimum(place, len(cumulative) - 1)
     return cells
-
-
-def _salt(share: Array) -> np.uint64:
-    """Return a number that tells a column from others, whatever their order."""
-    place = np.arange(1, len(share) + 1, dtype=np.uint64)
-    return np.uint64(mixed((share * 2.0**20).astype(np.uint64) * place).sum())
 
 
 # ── Sums of leaf values over trees, and their Shapley values ──────────────────────────────────────────────────────────

@@ -58,7 +58,8 @@ def fit_table(
     """Return what is learned from a table; `begin` gives the value of a schema that has learned nothing yet."""
     check_choice("unlabelled", unlabelled, ("em", "skip", "error"))
     how: dict[str, Any] = {"blank": tuple(missing_text), "sheet": sheet, "trim": not keep_spaces}
-    opened = open_table(source, target=target, as_is=_unread(columns, target, weight, groups), **how)
+    used = None if columns is None else {*map(str, columns), target, weight, groups}
+    opened = open_table(source, target=target, as_is=None if used is None else lambda name: name not in used, **how)
     _check_classes(opened, target)
     names, schema = _columns(opened, target, weight, groups, columns)
     begun = begin(schema.with_orders(ordered or {}))
@@ -121,16 +122,6 @@ def _learn_at_once(begun: F, kernel: Summary, source: Source, run: Run, found_by
 
 def _no_label(source: Source, target: str) -> DataError:
     return DataError(f"No row of {source.name} has a label in {target!r} and a weight above 0. Next: check the column.")
-
-
-def _unread(
-    columns: Sequence[str] | None, target: str, weight: str | None, groups: str | None
-) -> Callable[[str], bool] | None:
-    """Return what says of a column that nobody learns from it; None where all are learned from."""
-    if columns is None:
-        return None
-    used = {*map(str, columns), target, weight, groups}
-    return lambda name: name not in used
 
 
 def _check_classes(source: Source, target: str) -> None:

@@ -52,7 +52,7 @@ class Choices:
         """What was chosen, and by what."""
         notes = [] if self.shrinkage is None else [choice_note(self.shrinkage)]
         if self.prior is not None:
-            notes.append(strength_note(self.prior) if self.judged else unjudged_note(self.prior))
+            notes.append(_strength_note(self.prior, self.judged))
         return tuple(notes)
 
     def saved(self) -> Plain:
@@ -170,19 +170,16 @@ def choose_strength(
     return replace(prior, strength=strength, pooled=pooled)
 
 
-def strength_note(prior: NormalInverseWishart) -> Note:
-    """Return the note that says what was chosen."""
+def _strength_note(prior: NormalInverseWishart, judged: bool) -> Note:
+    """Return the note that says what was chosen, or that nothing could be."""
     counts = "by which all classes share one covariance" if np.isinf(prior.strength) else f"of {prior.strength:g} rows"
-    what = f"chose a prior {counts}, {1.0 - float(prior.pooled):.3g} of it without correlations"
-    why = "of the priors that leave-one-out cannot tell from the best, this is the strongest"
-    return Note(what, why, kind=Kind.CHOSEN)
-
-
-def unjudged_note(prior: NormalInverseWishart) -> Note:
-    """Return the note that says that nothing could be chosen."""
-    what = f"took a prior of {prior.strength:g} rows, {1.0 - float(prior.pooled):.3g} of it without correlations"
+    what = (
+        f"{'chose' if judged else 'took'} a prior {counts}, {1.0 - float(prior.pooled):.3g} of it without correlations"
+    )
     why = "too few complete rows are kept to choose by, or there are more columns than rows"
-    return Note(what, why, kind=Kind.UNCERTAIN)
+    if judged:
+        why = "of the priors that leave-one-out cannot tell from the best, this is the strongest"
+    return Note(what, why, kind=Kind.CHOSEN if judged else Kind.UNCERTAIN)
 
 
 def _losses(scores: Array, codes: Codes, weight: Array) -> Array:

@@ -101,7 +101,8 @@ class _Job:
         self.center = (self.count * self.mean).sum(axis=0) / self.count.sum(axis=0)
         self.rounding = (ROUNDING * np.abs(self.mean).max(axis=0)) ** 2
         self.fixed_mean = None if prior.mean is None else np.asarray(prior.mean)[used]
-        self.scale = None if prior.scale is None else _submatrix(np.asarray(prior.scale, dtype=np.float64), used)
+        scale = None if prior.scale is None else np.asarray(prior.scale, dtype=np.float64)
+        self.scale = None if scale is None else scale[used] if scale.ndim == 1 else scale[np.ix_(used, used)]
         if family.structure is Full:
             values = stats.scatter.values
             self.scatter = values[..., used, :][..., used]
@@ -253,10 +254,6 @@ class _Job:
             decay = t_decay((apart[at] ** 2 / shape[at]).sum(axis=2), df[at], int(o))
             scores[at] = log_t_constant(df[at], int(o)) - 0.5 * log_det[at] - decay
         return scores, sure
-
-
-def _submatrix(scale: Array, used: list[int]) -> Array:
-    return scale[used] if scale.ndim == 1 else scale[np.ix_(used, used)]
 
 
 def _scores(matrix: Array, apart: Array, inflation: Array, df: Array, members: Sequence[int]) -> list[Array]:

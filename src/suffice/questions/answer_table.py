@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import classify
 from .._arrays import Array, np
@@ -55,17 +55,13 @@ def predict_table(
     }
     if isinstance(priors, str) and priors == "adapt":
         priors = _adapted(fitted, opened, names, progress)
-    limits = None if alpha is None else set_limits(fitted, alpha, by_class)
-    if interval is not None:
-        check_interval(fitted, interval)
-    matrix = None if costs is None else check_costs(costs, len(fitted.labels))
-    unseen: list[UnseenLevel] = []
-    kernel = Answers(fitted, priors, reject, kept, tuple(names), limits, matrix, unseen, interval)
+    asked: dict[str, Any] = {"costs": costs, "reject": reject, "alpha": alpha, "by_class": by_class}
+    kernel = answers_of(fitted, names, priors=priors, interval=interval, keep=kept, **asked)
     read = list(dict.fromkeys([*names, *kept.values()]))
     width = len(fitted.labels) * (1 + (alpha is not None) + 2 * (interval is not None)) + 2
     rows = write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
     remark_spaces(opened, may_keep=False)
-    for told in sentences(united(unseen)):
+    for told in sentences(united(kernel.unseen)):
         warnings.warn(f"{told}.", Remark, stacklevel=3)
     return rows
 
@@ -107,6 +103,26 @@ def _equal_posteriors(fitted: Fitted, columns: Sequence[str], table: Table) -> A
     return log_posterior(fitted, add_missing(table.select(list(columns)), fitted.schema), "uniform")
 
 
+def answers_of(
+    fitted: Fitted,
+    columns: Sequence[str],
+    *,
+    priors: object,
+    costs: object,
+    reject: float | None,
+    alpha: float | None,
+    by_class: bool,
+    interval: float | None,
+    keep: Mapping[str, str] | None = None,
+) -> Answers:
+    """Return what answers for rows with these columns; SettingError and DataError as each question has them."""
+    if interval is not None:
+        check_interval(fitted, interval)
+    limits = None if alpha is None else set_limits(fitted, alpha, by_class)
+    matrix = None if costs is None else check_costs(costs, len(fitted.labels))
+    return Answers(fitted, priors, reject, keep or {}, tuple(columns), limits, matrix, interval=interval)
+
+
 @dataclass(frozen=True)
 class Answers:
     """The kernel of a prediction: from a batch of a table to a table of answers."""
@@ -114,7 +130,7 @@ class Answers:
     fitted: Fitted
     priors: object
     reject: float | None
-    keep: dict[str, str]  # names of columns to copy, and of what is copied
+    keep: Mapping[str, str]  # names of columns to copy, and of what is copied
     columns: tuple[str, ...]
     limits: Sequence[Limits] | None = None  # of sets
     costs: Array | None = None

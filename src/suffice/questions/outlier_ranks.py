@@ -272,18 +272,14 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_cla
 
 def _scales(held: HeldOut, ways: Sequence[Flags], log_prior: Array) -> Iterator[_Scale]:
     """Yield how far out the held-out rows are in each of some sets of columns."""
-    k, at_once = len(log_prior), len(ways) >= FEW_WAYS and all(_has_ways(fold) for fold in held.folds)
+    densities = [fold.model.density.blocks for fold in held.folds]  # of which some measure many ways together
+    k, at_once = len(log_prior), len(ways) >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in densities)
     for part in row_chunks(len(ways), WAYS if at_once else max(CHUNK_ROWS // len(held.codes), 1)):
         known = np.array(ways[part], dtype=np.bool_)
         with single_blas_thread():
             each = [_in_ways(fold, known, log_prior, at_once) for fold in held.folds]
         for i, way in enumerate(ways[part]):
             yield _Scale(held, way, [(distance[i], posterior[i]) for distance, posterior in each], k)
-
-
-def _has_ways(fold: Fold) -> bool:
-    """Whether a model measures rows that miss cells in many ways together: by densities alone, which know how."""
-    return len(fold.model.density.blocks) == 1 and fold.model.density.blocks[0].has_ways
 
 
 def _in_ways(fold: Fold, known: Flags, log_prior: Array, at_once: bool) -> Measured:

@@ -53,7 +53,9 @@ def _lattice(values: Array) -> Lattice | None:
         return None
     scale = float(np.abs(values).max())
     share = values / scale  # so that no difference overflows
-    step = _common_divisor(_distinct_gaps(np.diff(share)))
+    gaps = np.diff(share)
+    gaps = np.sort(gaps[gaps > ROUNDING])
+    step = _common_divisor(gaps[np.diff(gaps, prepend=-1.0) > ROUNDING])  # of those equal up to rounding one
     if step is None:
         return None
     count = np.rint((share - share[0]) / step)
@@ -73,12 +75,6 @@ def _as_written(values: Array) -> Array | None:
     if (single != values).any():
         return None
     return np.unique(single.astype(np.str_).astype(np.float64))
-
-
-def _distinct_gaps(gaps: Array) -> Array:
-    """Return gaps in ascending order, one of those that are equal up to rounding."""
-    gaps = np.sort(gaps[gaps > ROUNDING])
-    return gaps[np.diff(gaps, prepend=-1.0) > ROUNDING]
 
 
 def _common_divisor(gaps: Array) -> float | None:
@@ -178,7 +174,7 @@ def _block_recorded(block: Block, rows: object, weight: Array, copies: Array, da
     names = [own.name for own in fields(Recorded)]
     found = Recorded(**{name: np.array([getattr(own, name) for own in columns]) for name in names})
     found = replace(found, low=found.rounded(found.low), high=found.rounded(found.high))
-    return found if found.says_something else None
+    return found if np.isfinite([found.step, found.low, found.high, found.least]).any() else None
 
 
 def _column_recorded(cells: Array, weight: Array, copies: Array, dated: bool) -> Recorded:
@@ -277,11 +273,6 @@ class Recorded:
     usual_decimals: Any = -1
     usual_share: Any = 0.0  # of values in usual steps
     lacking: Any = 0.0  # share of draws that are moved to usual steps
-
-    @property
-    def says_something(self) -> bool:
-        """Whether any number would be moved."""
-        return bool(np.isfinite([self.step, self.low, self.high, self.least]).any())
 
     def kept_in(self, drawn: Array) -> Recorded:
         """The same, ended at the values of the rows kept where more of the `drawn` (m, d) lie beyond than may.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, Flags, np
+from .._arrays import Array, Codes, Flags, false_discovery_control, np
 from ..fitted import Fitted
 from ..schema import Kind, Name
 from ..table.dates import as_text
@@ -82,7 +82,7 @@ def suspect_cells(fitted: Fitted, X: object, y: object, groups: object, fdr: obj
     p_value = cell_pvalues(odds)
     adjusted, known = np.full(p_value.shape, np.nan), ~np.isnan(p_value)
     if known.any():
-        adjusted[known] = _adjusted(p_value[known])
+        adjusted[known] = false_discovery_control(p_value[known], method="by")  # Benjamini & Yekutieli (2001)
     row, column = np.nonzero(known & (np.nan_to_num(adjusted, nan=1.0) <= rate))
     order = np.lexsort((-odds[row, column], p_value[row, column]))
     row, column = row[order], column[order]
@@ -104,14 +104,6 @@ def suspect_cells(fitted: Fitted, X: object, y: object, groups: object, fdr: obj
         for f, (i, j) in enumerate(zip(row.tolist(), column.tolist(), strict=True))
     )
     return SuspectCells(tuple(cells), p_value, adjusted, rate)
-
-
-def _adjusted(p: Array) -> Array:
-    """Return p-values (m,) adjusted by Benjamini & Yekutieli (2001), doi:10.1214/aos/1013699998."""
-    order, rank = np.argsort(-p, kind="stable"), np.arange(len(p), 0, -1)
-    out = np.empty(len(p))
-    out[order] = np.minimum.accumulate(p[order] * float((1.0 / rank).sum()) * len(p) / rank)
-    return np.minimum(out, 1.0)
 
 
 class _Told:

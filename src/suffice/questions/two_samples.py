@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, Flags, betainc, gammaincc, gammaln, ndtr, nnls, np
+from .._arrays import Array, Codes, Flags, betainc, gammaincc, hypergeom, ndtr, nnls, np
 
 ENOUGH = 5.0  # expected rows in the smallest cell from which on chi-square has its law (Cochran 1954)
 DEALS = 2000  # random deals of a small table
@@ -134,7 +134,10 @@ def _dealt(before: Array, after: Array, found: float, far: Callable[[Array, int]
     share = (1.0 + extreme) / (1.0 + len(dealt))
     if extreme >= FEW or not level_laws:
         return share
-    return min(share, len(margin) * float(_level_pvalues(np.rint(few), margin, n).min()))
+    total = margin.sum()
+    at = np.clip(np.rint(few), np.maximum(n - (total - margin), 0.0), np.minimum(margin, n))
+    sides = np.minimum(hypergeom.cdf(at, total, margin, n), hypergeom.sf(at - 1.0, total, margin, n))
+    return min(share, len(margin) * min(1.0, 2.0 * float(sides.min())))
 
 
 def _far_scores(scores: Array, covariance: Array, margin: Array, n: int) -> Array:
@@ -217,22 +220,6 @@ def _chi_square(after: Array | Codes, all_rows: Array, n: float) -> Array:
     """Return Pearson's chi-square of tables whose second row is `after` (…, r), with these margins."""
     share = n / float(all_rows.sum())
     return np.asarray(((after - share * all_rows) ** 2 / (share * (1.0 - share) * all_rows)).sum(axis=-1))
-
-
-def _level_pvalues(drawn: Array, margin: Array, n: int) -> Array:
-    """Return for each level how probable at least as uneven a count is among n rows drawn (r,), on either side."""
-    total = float(margin.sum())
-    out = np.empty(len(margin))
-    for i, (x, k) in enumerate(zip(drawn.tolist(), margin.tolist(), strict=True)):
-        low, high = max(0.0, n - (total - k)), min(k, float(n))
-        count = np.arange(low, high + 1.0)
-        with np.errstate(invalid="ignore"):
-            log = np.sum([gammaln(part + 1.0) for part in (count, k - count, n - count, total - k - n + count)], axis=0)
-        p = np.exp(log.min() - log)
-        p /= p.sum()
-        x = min(max(x, low), high)
-        out[i] = min(1.0, 2.0 * min(float(p[count >= x].sum()), float(p[count <= x].sum())))
-    return out
 
 
 def compare_products(scores: Array, weight: Array, new: Flags) -> Array:

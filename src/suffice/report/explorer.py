@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
@@ -33,7 +34,7 @@ SCRIPTS = (
     "form.js",
 )
 ALWAYS = ("table.js",)  # what pages without a form have as well
-FLAT = frozenset({float, int, str, bool, type(None)})
+TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity|-?\d+\.0(?![\d.eE])')  # texts, and numbers written otherwise
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -285,49 +286,19 @@ def _short(cell: float | None) -> float | None:
 def write_json(value: object) -> str:
     """Return JSON that may stand inside a script element: no markup, and numbers to the last bit.
 
-    JSON has no infinity; 1e999 is read as one by every browser.
+    JSON has no infinity; 1e999 is read as one by every browser. Whole floats are written without a point, but for the
+    zero that has a sign. ValueError for NaN, which JSON has not either.
     """
-    return "".join(_pieces(value))
+    text = json.dumps(value, separators=(",", ":"), default=_as_json)
+    return TOKENS.sub(_as_browsers_read, text).translate(MARKUP)
 
 
-def _pieces(value: object) -> Iterator[str]:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        for i, (key, own) in enumerate(value.items()):
-            yield f"{',' if i else '{'}{_text(str(key))}:"
-            yield from _pieces(own)
-        yield "}" if value else "{}"
-    elif not isinstance(value, list | tuple):
-        yield _scalar(value)
-    elif not FLAT.issuperset(map(type, value)):
-        for i, own in enumerate(value):
-            yield "," if i else "["
-            yield from _pieces(own)
-        yield "]"
-    else:  # most there is to write
-        yield f"[{','.join(map(_number if {float}.issuperset(map(type, value)) else _scalar, value))}]"
+def _as_json(value: Any) -> object:
+    return dict(value) if isinstance(value, Mapping) else value.tolist()  # arrays and numbers of NumPy
 
 
-def _scalar(value: Any) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if value is None or isinstance(value, bool | np.bool_):
-        return "null" if value is None else str(bool(value)).lower()
-    return _number(float(value)) if isinstance(value, float | np.floating) else str(int(value))
-
-
-def _number(value: float) -> str:
-    """Return a float as JSON: whole ones without a point, but for the zero that has a sign."""
-    text = repr(value)
-    if text.endswith(".0"):
-        return text if text == "-0.0" else text[:-2]
-    if value - value != 0.0:
-        if value != value:
-            raise ValueError("JSON has no NaN")
-        return "1e999" if value > 0 else "-1e999"
-    return text
-
-
-def _text(value: str) -> str:
-    return json.dumps(value).translate(MARKUP)
+def _as_browsers_read(token: re.Match[str]) -> str:
+    text = token[0]
+    if text == "NaN":
+        raise ValueError("JSON has no NaN")
+    return text if text[0] == '"' or text == "-0.0" else text.removesuffix(".0").replace("Infinity", "1e999")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from .._arrays import Array, np, xlogy
+from .._arrays import Array, np, rankdata, xlogy
 from ..plots import EffectDisplay
 from ..plots._style import are_whole, brief, ticks
 from ..plots._view import Axis, View, in_words
@@ -226,11 +226,9 @@ def ranks(values: Array) -> Array:
     """Return the ranks of numbers from 0 to 1, the mean of equal ones; 0.5 if all are equal, NaN where missing."""
     out = np.full(len(values), np.nan)
     known = np.isfinite(values)
-    levels, code = np.unique(values[known], return_inverse=True)
-    counts = np.bincount(code, minlength=len(levels))
-    middle = np.cumsum(counts) - (counts + 1) / 2
-    spread = middle[-1] - middle[0] if len(levels) > 1 else 0.0
-    out[known] = (middle[code] - middle[0]) / spread if spread else 0.5
+    place = rankdata(values[known])
+    spread = np.ptp(place) if len(place) else 0.0
+    out[known] = (place - place.min()) / spread if spread else 0.5
     return out
 
 

@@ -96,12 +96,8 @@ def _expected(sample: Reservoir) -> Array:
     columns = _columns(sample.rows, sample.codes)
     if columns is None:
         return np.zeros(len(sample.codes))
-    return _more_than_once(float(sample.copies.sum()) * _probability(columns))
-
-
-def _more_than_once(mean: Array) -> Array:
-    """Return P(count > 1 | count > 0) for Poisson counts of these means (m,)."""
-    there = -np.expm1(-mean)
+    mean = float(sample.copies.sum()) * _probability(columns)
+    there = -np.expm1(-mean)  # P(count > 1 | count > 0) for Poisson counts
     return np.where(mean > 1e-9, 1.0 - mean * np.exp(-mean) / np.where(there > 0, there, 1.0), 0.5 * mean)
 
 

@@ -236,6 +236,3 @@ def _thin_from(fields: Fields, weight: Array, mean: Array) -> LowRankScatter:
     if not alike(rest, np.zeros_like(rest), size):
         raise ValueError("rows that are not centred")
     return LowRankScatter(values, owner, root)
-
-
-__all__ = ["DiagonalScatter", "FullScatter", "GaussianStats", "LowRankScatter", "PooledScatter"]

@@ -48,10 +48,6 @@ class Looked(Table, Protocol):
         """Return at most so many cells of a column, from all over it."""
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
-
-
 def object_kind(values: Cells, column: Name) -> Kind:
     """Infer the kind of a column of Python objects; SchemaError names a column that mixes types."""
     types = {type(value) for value in values.tolist() if holds_value(value)}
@@ -85,7 +81,7 @@ class _ObjectMismatch(SchemaError, TypeError):
 def holds_value(value: object) -> bool:
     """Return whether a Python object is a value, not None, NaN, NaT or NA."""
     try:
-        return not _is_missing(value)
+        return not (value is None or value != value or type(value).__name__ in ("NAType", "NaTType"))
     except (TypeError, ValueError):  # pandas.NA has no truth value; a nested array has several
         return type(value).__name__ != "NAType"
     except ArithmeticError:  # a signalling NaN of Decimal

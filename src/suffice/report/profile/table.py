@@ -13,6 +13,7 @@ from ...plots._view import label_codes
 from ...questions.drift_columns import ColumnSummary, learned_side
 from ...schema import Column, Kind, Level, column_name
 from ...stats.reservoir import ALL
+from ...stats.rows import GOLDEN, mixed
 from ...table import Table
 
 MOST_ROWS = 100_000  # of a table that are looked at; of more, so many are drawn
@@ -23,7 +24,6 @@ NEAR = 0.995
 FEW_VALUES = 50  # of a number that may name groups, as levels do
 MOST_CODED = 40  # columns that are compared for what follows from what
 VARIED = 0.05  # share of rows that a column must have outside its most common level to follow from another
-MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class ProfiledColumn(NamedTuple):
@@ -236,11 +236,7 @@ def row_keys(table: ProfiledTable, columns: Sequence[ProfiledColumn]) -> NDArray
     key = np.zeros(len(table.codes), dtype=np.uint64)
     for column in columns:
         bits = np.where(np.isnan(column.cells), np.nan, column.cells + 0.0).view(np.uint64)
-        with np.errstate(over="ignore"):
-            z = (key ^ bits) + MIX
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            key = np.asarray(z ^ (z >> np.uint64(31)))
+        key = mixed((key ^ bits) + np.uint64(GOLDEN))
     return key
 
 
