@@ -96,7 +96,10 @@ def usable_columns(name: str, training: Training | Declared) -> tuple[list[str],
         return names, []
     used = training.numeric
     if not used:
-        raise ColumnProblem.no_numbers(name, names)
+        raise ColumnProblem(
+            f"--model {name} learns from numeric and boolean columns, and {quoted(names)} "
+            f"{'holds' if len(names) == 1 else 'hold'} text. Next: use --model nb, which takes both."
+        )
     known = set(used)
     return used, [column for column in names if column not in known]
 

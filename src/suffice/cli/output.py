@@ -281,24 +281,8 @@ class ColumnProblem(SchemaError):
         return cls(f"{message} On the command line: {drop_flags(names)}")
 
     @classmethod
-    def no_values(cls, names: Sequence[str]) -> ColumnProblem:
-        one = len(names) == 1
-        return cls(
-            f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any "
-            "row, and there is no other column to learn from. Next: add columns with values."
-        )
-
-    @classmethod
     def nothing_left(cls, target: str) -> ColumnProblem:
         return cls(f"There is no column left to learn {target!r} from. Next: leave fewer out.")
-
-    @classmethod
-    def no_numbers(cls, model: str, names: Sequence[str]) -> ColumnProblem:
-        return cls(
-            f"--model {model} learns from numeric and boolean columns, and {quoted(names)} "
-            f"{'holds' if len(names) == 1 else 'hold'} text. "
-            "Next: use --model nb, which takes both."
-        )
 
 
 class TargetProblem(DataError):

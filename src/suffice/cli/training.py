@@ -357,7 +357,11 @@ def _check_columns(columns: Table, target: str) -> None:
 def remark_empty(empty: Sequence[str], columns: int, common: Common) -> None:
     """Say which of so many columns have no value, of which a model can learn nothing; refuse a table of such alone."""
     if empty and len(empty) == columns:
-        raise ColumnProblem.no_values(empty)
+        one = len(empty) == 1
+        raise ColumnProblem(
+            f"{'Column' if one else 'Columns'} {quoted(empty)} {'has' if one else 'have'} no value in any row, and "
+            "there is no other column to learn from. Next: add columns with values."
+        )
     if empty:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
 

@@ -289,14 +289,9 @@ class State(ClassifierMixin, BaseEstimator):
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
-    @property
-    def _takes_devices(self) -> bool:
-        """Whether rows may stay on another device: all columns are Gaussian."""
-        return bool(self.__sklearn_tags__().array_api_support)
-
     def _table(self, X: object) -> Table:
         """Return a table to learn from."""
-        table = read_table(take_in(X, self._takes_devices))
+        table = read_table(take_in(X, bool(self.__sklearn_tags__().array_api_support)))
         check_filled(table, type(self).__name__)
         return table
 

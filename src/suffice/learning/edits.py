@@ -256,16 +256,11 @@ def _check_same_columns(mine: Schema, theirs: Schema) -> None:
 # --- columns whose kind becomes known ---------------------------------------------------------------------------------
 
 
-def settled_columns(mine: Schema, theirs: Schema) -> list[int]:
-    """Return the positions of the columns that are without a value here and have a kind there."""
-    pairs = zip(mine.columns, theirs.columns, strict=True)
-    return [p for p, (own, other) in enumerate(pairs) if own.kind is Kind.EMPTY is not other.kind]
-
-
 def settled(fitted: F, begun: F) -> F:
     """Return what was learned in the blocks of `begun`, whose schema knows the kinds of more columns."""
     statistics = fitted.statistics
-    columns = settled_columns(fitted.schema, begun.schema)
+    pairs = zip(fitted.schema.columns, begun.schema.columns, strict=True)
+    columns = [p for p, (own, other) in enumerate(pairs) if own.kind is Kind.EMPTY is not other.kind]
     last = statistics.blocks[-1] if statistics.blocks else None
     if isinstance(last, MemberStats):  # in columns that were frozen before these had a value
         statistics = _rows_again(fitted, statistics, [begun.schema.names[p] for p in columns])

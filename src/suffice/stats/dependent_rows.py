@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, Flags, is_sparse, np
+from .._arrays import Array, Codes, Flags, is_sparse, np, rankdata
 from .counts import CodedColumns
 from .reservoir import Reservoir
 
@@ -225,9 +225,8 @@ def _values(cells: Array) -> Codes | None:
 def _rank_shares(cells: Array) -> Array:
     """Return the rank of each cell among those known, from 0 to 1, the mean of those of equal cells; NaN if missing."""
     known = ~np.isnan(cells)
-    _, number, times = np.unique(cells[known], return_inverse=True, return_counts=True)
     out = np.full(len(cells), np.nan)
-    out[known] = ((np.cumsum(times) - 0.5 * times) / max(int(known.sum()), 1))[number.reshape(-1)]
+    out[known] = (rankdata(cells[known]) - 0.5) / max(int(known.sum()), 1)
     return out
 
 

@@ -146,11 +146,10 @@ class PatternStats(Statistic):
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
         for observed, index in groups:
             if len(index) == 1 and 0 < len(observed) < min(rows.shape[1], WIDE):
-                one = 1.0 if weight is None else float(weight[index[0]])
-                parts[tuple(observed.tolist())] = (
-                    codes[index].astype(np.int64),
-                    _single(rows[index[0], observed], one, form),
-                )
+                one = np.ones(1) if weight is None else weight[index].astype(np.float64)
+                cells = rows[np.ix_(index, observed)].astype(np.float64)
+                single = GaussianStats(one, cells, form.zero(1, len(observed)), form)
+                parts[tuple(observed.tolist())] = codes[index].astype(np.int64), single
                 continue
             members, w = codes[index], None if weight is None else weight[index]
             if len(observed) == rows.shape[1]:
@@ -296,12 +295,6 @@ def _check_bound(patterns: int, cells: int) -> None:
             f"{setting('covariance', 'diagonal')} or {either('NaiveBayes', '--model nb')}, which count cells one by "
             "one."
         )
-
-
-def _single(cells: Array, weight: float, form: type[Scatter]) -> GaussianStats:
-    """Return the statistics of one row of one class."""
-    mean = cells.astype(np.float64)[None]
-    return GaussianStats(np.array([weight]), mean, form.zero(1, len(cells)), form)
 
 
 def with_rows(present: Codes, stats: GaussianStats) -> tuple[Codes, GaussianStats]:

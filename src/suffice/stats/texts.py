@@ -216,8 +216,9 @@ class TextStats(Statistic):
             there = np.flatnonzero(own.number >= 0)
             shape = (k, len(own.terms))
             by_class = sparse.csr_array((heavy[there], (codes[there], own.number[there])), shape=shape)
-            known, which = _sorted([term for term in own.terms.names if kind_of(term) in kinds], own.terms.names)
-            counts.append(_counts(own.terms, by_class)[..., which])
+            place = {term: i for i, term in enumerate(own.terms.names) if kind_of(term) in kinds}
+            known = tuple(sorted(place))
+            counts.append(_counts(own.terms, by_class)[..., [place[term] for term in known]])
             words.append(known)
             seen[:, j] = by_class.sum(axis=1)
         length = np.stack([own[:, TIMES].sum(axis=1) for own in counts], axis=1) if counts else seen
@@ -323,12 +324,6 @@ class TextStats(Statistic):
             words.append(None if own is None else tuple(own[int(i)] for i in shown))
             counts.append(table if own is None else table[..., shown])
         return replace(self, words=tuple(words), counts=tuple(counts))
-
-
-def _sorted(names: Sequence[str], among: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
-    """Return names in order, and where each of them stands among others."""
-    place, known = {name: i for i, name in enumerate(among)}, tuple(sorted(names))
-    return known, np.array([place[name] for name in known], dtype=np.int64)
 
 
 def _counts(terms: Terms, by_class: sparse.csr_array) -> Array:

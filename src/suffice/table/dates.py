@@ -64,7 +64,8 @@ def _of_text(cells: Cells, name: Name) -> Array:
         try:
             if ISO.fullmatch(text.strip()) is None:
                 raise ValueError(text)
-            found[text] = seconds_of(dt.datetime.fromisoformat(text.strip()))
+            named = np.datetime64(moment(dt.datetime.fromisoformat(text.strip())), "us")
+            found[text] = float(named.astype(np.int64)) / 1e6
         except ValueError:
             if not found:
                 raise SchemaError.needs_numbers([name], "This block of columns") from None
@@ -73,11 +74,6 @@ def _of_text(cells: Cells, name: Name) -> Array:
                 f"2026-04-03 14:05{either(', or leave the cell missing (None)', ', or leave the cell empty')}."
             ) from None
     return np.array([found.get(cell, np.nan) if isinstance(cell, str) else np.nan for cell in texts])
-
-
-def seconds_of(date: dt.date) -> float:
-    """Return a date, or a moment as of UTC, as seconds since 1970-01-01."""
-    return float(np.datetime64(moment(date), "us").astype(np.int64)) / 1e6
 
 
 def moment(date: Any) -> Any:
