@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ TABLE_CELLS = 1 << 16  # log-probability tables of several columns are added up 
 CHUNK_ROWS = 1 << 16  # scored at a time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Categorical(Density):
     """p(level | class) of each column.
 
@@ -43,9 +44,6 @@ class Categorical(Density):
     log_p: tuple[Array, ...]
     limit_log_p: tuple[Array, ...]
     pseudo: tuple[Array, ...] = ()
-    _tables: dict[str, list[tuple[list[int], list[int], Array]]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
 
     @property
     def k(self) -> int:
@@ -55,7 +53,7 @@ class Categorical(Density):
         """Return Σ_j log p(x_j | class), (n, k) in nats; code −1 is missing and contributes 0."""
         n = len(columns[0])
         out = np.empty((n, self.k))
-        groups = self._grouped_tables()
+        groups = self._grouped_tables
 
         def fill(part: slice) -> None:
             total = out[part]
@@ -73,20 +71,19 @@ class Categorical(Density):
     def column_levels(self, j: int) -> tuple[Level, ...]:
         return self.levels[j]
 
+    @cached_property
     def _grouped_tables(self) -> list[tuple[list[int], list[int], Array]]:
-        """Return (columns, sizes, table): one table (cells, k) per run of columns, indexed by their joint code."""
-        if "sum" not in self._tables:
-            groups: list[tuple[list[int], list[int], Array]] = []
-            for j, log_p in enumerate(self.log_p):
-                own = np.concatenate([log_p.T, np.zeros((1, self.k))])  # the last row is a missing cell
-                if groups and groups[-1][2].size * len(own) <= TABLE_CELLS:
-                    columns, sizes, table = groups[-1]
-                    joint = (table[:, None, :] + own[None]).reshape(-1, self.k)
-                    groups[-1] = ([*columns, j], [*sizes, len(own)], joint)
-                else:
-                    groups.append(([j], [len(own)], own))
-            self._tables["sum"] = groups
-        return self._tables["sum"]
+        """(columns, sizes, table): one table (cells, k) per run of columns, indexed by their joint code."""
+        groups: list[tuple[list[int], list[int], Array]] = []
+        for j, log_p in enumerate(self.log_p):
+            own = np.concatenate([log_p.T, np.zeros((1, self.k))])  # the last row is a missing cell
+            if groups and groups[-1][2].size * len(own) <= TABLE_CELLS:
+                columns, sizes, table = groups[-1]
+                joint = (table[:, None, :] + own[None]).reshape(-1, self.k)
+                groups[-1] = ([*columns, j], [*sizes, len(own)], joint)
+            else:
+                groups.append(([j], [len(own)], own))
+        return groups
 
     def marginal(self, columns: Sequence[int]) -> Categorical:
         levels, log_p, limit = (tuple(own[j] for j in columns) for own in (self.levels, self.log_p, self.limit_log_p))
@@ -191,11 +188,8 @@ class Linear(NamedTuple):
     zero_per_cell: Array | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class CountDensity(Density):
     """What the densities of counts share; a subclass gives `_linear()`."""
-
-    _cache: dict[str, Linear] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def log_density(self, rows: Array | sparse.csr_array) -> Array:
         """Return log p(x | k), (n, k) in nats, of sparse rows, or dense ones with missing cells as NaN."""
@@ -224,7 +218,7 @@ class CountDensity(Density):
 
         That term is the same for all classes. A column of a multinomial is its count times its log share.
         """
-        table = self._tables()
+        table = self.linear
         x = rows if isinstance(rows, np.ndarray) else rows.toarray().astype(np.float64)
         missing = np.isnan(x)
         x = np.where(missing, 0.0, x)
@@ -238,13 +232,13 @@ class CountDensity(Density):
                 out[:, missing] = 0.0
         return order, score
 
-    def _tables(self) -> Linear:
-        if "linear" not in self._cache:
-            self._cache["linear"] = self._linear()
-        return self._cache["linear"]
+    @cached_property
+    def linear(self) -> Linear:
+        """The tables of the log density."""
+        return self._linear()
 
     def _part(self, x: Array | sparse.csr_array, observed: Array | None) -> Limit:
-        table = self._tables()
+        table = self.linear
         score = np.asarray(x @ table.per_count)
         if table.per_cell is not None:
             score += _over_cells(observed, table.per_cell)
@@ -255,7 +249,7 @@ class CountDensity(Density):
 
     @abstractmethod
     def _linear(self) -> Linear:
-        """Return the tables of the log density."""
+        """Return them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,7 +481,7 @@ class TextDensity(CountDensity):
 
     def limit_terms(self, rows: Array | sparse.csr_array) -> Limit:
         """Return (order, log coefficient) of every column of texts by itself, (k, n, c) each."""
-        table, ends = self._tables(), self.ends
+        table, ends = self.linear, self.ends
         order, score = np.zeros((2, table.per_count.shape[1], rows.shape[0], len(self.p)))
         for j, (start, stop) in enumerate(pairwise(ends)):
             part = rows[:, start:stop]
@@ -499,7 +493,7 @@ class TextDensity(CountDensity):
     @property
     def nats(self) -> Array:
         """What a count of each column of rows adds to the log density (Σ (terms + 1), k)."""
-        return self._tables().per_count
+        return self.linear.per_count
 
     def missing_cells(self, rows: sparse.csr_array) -> Flags:
         """Return which texts of rows are missing (n, c)."""
@@ -531,7 +525,7 @@ class TextDensity(CountDensity):
         """
         start, stop = self.ends[j], self.ends[j + 1] - 1
         words = self.words[j]
-        return (words or ()), rows[:, start : stop if words else start].tocsr(), self._tables().per_count[start:stop]
+        return (words or ()), rows[:, start : stop if words else start].tocsr(), self.linear.per_count[start:stop]
 
     def _linear(self) -> Linear:
         scores, zeros = list[Array](), list[Array]()

@@ -206,7 +206,7 @@ class Lowering:
                 yield Table(code, np.asarray(log_p))
 
     def _counts(self, density: Multinomial | Bernoulli | Poisson, positions: Sequence[int]) -> Counts:
-        linear = density._tables()
+        linear = density.linear
         return Counts(
             law=LAWS[type(density)],
             readings=tuple(self.number(p) for p in positions),

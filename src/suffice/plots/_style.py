@@ -39,6 +39,17 @@ MOST_POINTS = 1500
 FEW_VALUES = 30  # whole numbers, up to which their points are drawn apart
 
 
+class Display:
+    """What every picture has that is drawn: its axes, the first of them where there are several, and its figure."""
+
+    ax_: Axes
+
+    @property
+    def figure_(self) -> Any:
+        """The figure that the axes are on."""
+        return self.ax_.figure
+
+
 def pyplot() -> ModuleType:
     """Return matplotlib.pyplot; an ImportError that says what to install where it is not there."""
     try:

@@ -432,14 +432,19 @@ def _go_together(one: Array, two: Array) -> bool:
     return bool(np.abs(np.asarray(np.corrcoef(ranks))[0, 1]) > COPIES)
 
 
+def bulk(seen: Array) -> tuple[float, float]:
+    """Return the range of numbers (n,) but for a few that are far from all others."""
+    low, high = np.quantile(seen, [0.005, 0.995])
+    reach = (high - low) / 2
+    return float(max(seen.min(), low - reach)), float(min(seen.max(), high + reach))
+
+
 def observed_range(cells: Array) -> tuple[float, float]:
     """Return the range of the observed cells, widened by 6 %; cells far outside the bulk do not count."""
     seen = cells[np.isfinite(cells)]
     if not len(seen):
         return 0.0, 1.0
-    low, high = np.quantile(seen, [0.005, 0.995])
-    reach = (high - low) / 2
-    low, high = max(seen.min(), low - reach), min(seen.max(), high + reach)
+    low, high = bulk(seen)
     if high - low < LEAST_RANGE:
         low = high
     margin = 0.06 * (high - low) or max(abs(low), 1.0) * 0.1

@@ -22,7 +22,7 @@ FEW_CLASSES = 4  # up to which the rows themselves are shown behind the curves
 
 
 @dataclass(eq=False, repr=False)
-class ClassDensitiesDisplay:
+class ClassDensitiesDisplay(style.Display):
     """p(cell | class) of each column, a panel per column: curves for numbers, bars for categories and counts.
 
     Build it with `from_estimator`.
@@ -86,7 +86,6 @@ class ClassDensitiesDisplay:
         """Draw on a new figure, or one column on `ax`; `rows` draws histograms of rows behind the curves."""
         self.axes_ = style.panels(len(self.axes), ax)
         self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
         self.lines_: list[list[Artist]] = []
         self.bars_: list[list[Artist]] = []
         for i, panel in enumerate(self.axes_):

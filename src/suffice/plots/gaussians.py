@@ -24,7 +24,7 @@ MOST_TEXTS = 12  # components whose shares are written
 
 
 @dataclass(eq=False, repr=False)
-class ClassEllipsesDisplay:
+class ClassEllipsesDisplay(style.Display):
     """The regions that hold 68 % and 95 % of each class over two numeric columns, all others integrated out.
 
     Under a Gaussian (or Student t) these are ellipses, exactly, whose axes are the eigenvectors of the covariance. Of
@@ -104,7 +104,6 @@ class ClassEllipsesDisplay:
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True, fill: bool = False) -> Self:
         """Draw on `ax`, or on a new figure; `fill` shades the densities."""
         self.ax_ = style.new_axes(ax)
-        self.figure_ = self.ax_.figure
         self.ellipses_: list[list[Artist]] = []
         self.contours_: list[Artist] = []
         self.points_: list[Artist] = []
@@ -246,7 +245,7 @@ def _reach(axis: Axis, shapes: tuple[Array, Array, Array] | None, i: int) -> Axi
 
 
 @dataclass(eq=False, repr=False)
-class MixtureComponentsDisplay:
+class MixtureComponentsDisplay(style.Display):
     """The Gaussians that make up each class of a `MixtureDiscriminant`, over two columns or one.
 
     In the plane every component is the ellipse that holds 68 % of it, with its share of its class written at its
@@ -325,7 +324,6 @@ class MixtureComponentsDisplay:
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""
         self.ax_ = style.new_axes(ax)
-        self.figure_ = self.ax_.figure
         self.ellipses_: list[Artist] = []
         self.texts_: list[Artist] = []
         self.points_: list[Artist] = []
@@ -376,7 +374,7 @@ class MixtureComponentsDisplay:
 
 
 @dataclass(eq=False, repr=False)
-class DiscriminantPlaneDisplay:
+class DiscriminantPlaneDisplay(style.Display):
     """Rows, class means and decision regions in the first two discriminant coordinates of a shared covariance.
 
     Within every class the coordinates are uncorrelated with variance 1, so each class is the same circle, drawn where
@@ -461,7 +459,6 @@ class DiscriminantPlaneDisplay:
     def plot(self, ax: Axes | None = None, *, points: bool = True, regions: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""
         self.ax_ = style.new_axes(ax)
-        self.figure_ = self.ax_.figure
         self.points_: list[Artist] = []
         self.circles_: list[Artist] = []
         self.boundaries_: list[Artist] = []

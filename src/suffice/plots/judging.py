@@ -41,7 +41,7 @@ class JudgedRows(NamedTuple):
     source: str
 
 
-class CalibrationCurveDisplay:
+class CalibrationCurveDisplay(style.Display):
     """How often the answer of a model is right, against how probable the model says it is.
 
     Rows are put into bins of equal width by the probability of the most probable class (or of the class `label`), and
@@ -156,7 +156,6 @@ class CalibrationCurveDisplay:
             look = {"figsize": (5.6, 5.6), "layout": "constrained", "sharex": True, "height_ratios": [4, 1]}
             _, (ax, self.counts_ax_) = style.pyplot().subplots(2, 1, **look)
         self.ax_ = ax
-        self.figure_ = ax.figure
         p, share, weight = self.bins
         low, high = wilson(share, weight)
         ax.plot([0, 1], [0, 1], color=style.ink(), linestyle=(0, (4, 3)), linewidth=1, label="probabilities come true")
@@ -215,7 +214,7 @@ def reliability(p: Array, hit: Array, weight: Array, edges: Array) -> Bins:
     return Bins(said[held] / total[held], came[held] / total[held], total[held])
 
 
-class LearningCurveDisplay:
+class LearningCurveDisplay(style.Display):
     """How the log-loss of models falls with the rows they learn from, and where it is going.
 
     Points are mean losses on rows held out, with bars of a standard error; from the last point on the line is what is
@@ -290,7 +289,7 @@ class LearningCurveDisplay:
         """Draw on `ax`, or on a new figure."""
         if ax is None:
             _, ax = style.pyplot().subplots(figsize=(6.4, 4.4), layout="constrained")
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
+        self.ax_, self.lines_ = ax, []
         for i, (title, curve) in enumerate(self.curves.items()):
             look = {"color": style.color(i)}
             ax.errorbar(curve.rows, curve.loss, curve.error, fmt="o-", markersize=5, linewidth=1.6, capsize=0, **look)
@@ -312,7 +311,7 @@ class LearningCurveDisplay:
         return self
 
 
-class ImportanceDisplay:
+class ImportanceDisplay(style.Display):
     """What leaving each column unknown costs in nats of leave-one-out log-loss, the dearest column on top.
 
     Lines are 95 % intervals of the mean. A bar to the left of zero is of a column without which the model does better.
@@ -356,7 +355,6 @@ class ImportanceDisplay:
         """Draw on `ax`, or on a new figure."""
         found, shown = self.importance, self.shown
         self.ax_ = style.new_axes(ax, (6.4, 1.2 + 0.32 * len(shown)))
-        self.figure_ = self.ax_.figure
         place = np.arange(len(shown))[::-1]
         mean, half = found.mean[shown], NORMAL * np.nan_to_num(found.standard_error[shown])
         self.bars_ = self.ax_.barh(place, mean, 0.7, color=style.color(0), zorder=2)
@@ -374,7 +372,7 @@ class ImportanceDisplay:
         return self
 
 
-class OutlierPValuesDisplay:
+class OutlierPValuesDisplay(style.Display):
     """The histogram of outlier p-values, against the flat line that rows of the model give.
 
     A peak at the left are rows unlike any seen; a slope to the right, rows closer to the centres than the model thinks.
@@ -435,7 +433,6 @@ class OutlierPValuesDisplay:
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""
         self.ax_ = style.new_axes(ax, (6.0, 4.0))
-        self.figure_ = self.ax_.figure
         n, bins = len(self.pvalues), len(self.counts)
         flat = n / bins
         half = NORMAL * np.sqrt(flat * (1.0 - 1.0 / bins))
@@ -465,7 +462,7 @@ class OutlierPValuesDisplay:
 MOST_TICKS = 8
 
 
-class ForwardValidationDisplay:
+class ForwardValidationDisplay(style.Display):
     """The log-loss of each period by the model of those before it, and below it shares of rows.
 
     Bars are a standard error. Beside the loss stand what each model said of itself, and the loss of the first model,
@@ -522,7 +519,7 @@ class ForwardValidationDisplay:
         if ax is None:
             look = {"figsize": (6.4, 5.6), "layout": "constrained", "sharex": True, "height_ratios": [3, 2]}
             _, (ax, self.shares_ax_) = style.pyplot().subplots(2, 1, **look)
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, dict[str, Any]()
+        self.ax_, self.lines_ = ax, dict[str, Any]()
         found, place = self.validation, np.arange(len(self.validation.since))
         ax.errorbar(place, found.log_loss, found.log_loss_error, fmt="none", color=style.color(0), linewidth=1.4)
         self._draw(ax, {"log_loss": "next period", "said": "said of itself", "unchanged": "first model, never updated"})

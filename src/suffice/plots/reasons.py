@@ -136,7 +136,7 @@ def _nothing_explained(fitted: Fitted) -> list[Explained]:
 
 
 @dataclass(eq=False, repr=False)
-class EffectDisplay:
+class EffectDisplay(style.Display):
     """What each value of a column says for the classes, by itself: log-odds over its values, a panel per column.
 
     The curve is what the cell adds to the log-odds of a row of which nothing else is known: its weight of evidence,
@@ -275,7 +275,6 @@ class EffectDisplay:
         """Draw on a new figure, or one column on `ax`."""
         self.axes_ = style.panels(len(self.axes), ax, sharey=True)
         self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
         self.lines_: list[list[Artist]] = []
         limits = self.limits()
         for i, panel in enumerate(self.axes_):
@@ -389,7 +388,7 @@ class Step(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class WaterfallDisplay:
+class WaterfallDisplay(style.Display):
     """How the cells of one row lead from the priors to its answer: log-odds of a class against another, step by step.
 
     The first bar is the log-odds of the class priors, the last one those of the posterior. Between them every known
@@ -494,7 +493,6 @@ class WaterfallDisplay:
         """Draw on `ax`, or on a new figure."""
         count = len(self.steps) + 2
         self.ax_ = ax = style.new_axes(ax, (7.0, 1.3 + 0.34 * count))
-        self.figure_ = ax.figure
         nats = np.array([step.nats for step in self.steps])
         ends = self.start + np.concatenate([[0.0], np.cumsum(np.where(np.isfinite(nats), nats, 0.0))])
         seen = np.concatenate([[0.0, self.start, self.end], ends])

@@ -29,7 +29,7 @@ KINDS = {
 
 
 @dataclass(eq=False, repr=False)
-class DecisionRegionsDisplay:
+class DecisionRegionsDisplay(style.Display):
     """The answer of a model over two of its columns, all other cells missing.
 
     The background has the colour of the most probable class, the stronger the surer: white is 1 / k. The other columns
@@ -116,7 +116,6 @@ class DecisionRegionsDisplay:
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; `points` and `legend` may be left out."""
         self.ax_ = style.new_axes(ax)
-        self.figure_ = self.ax_.figure
         self.boundaries_: list[Artist] = []
         self.points_: list[Artist] = []
         style.name_axis(self.ax_, "x", self.axes[0])
@@ -272,7 +271,7 @@ def draw_boundaries(ax: Axes, x: Array, y: Array, posterior: Array) -> list[Arti
 
 
 @dataclass(eq=False, repr=False)
-class ModelComparisonDisplay:
+class ModelComparisonDisplay(style.Display):
     """The decision regions of several models that learned from the same two columns, a panel each.
 
     Separate full covariances bend the boundaries, a shared one makes them straight, diagonal ones (naive Bayes) bend
@@ -384,7 +383,6 @@ class ModelComparisonDisplay:
         """Draw on a new figure, a panel for each model."""
         self.axes_ = style.panels(len(self.posteriors), None, (3.7, 3.1), sharex=True, sharey=True)
         self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
         x, y = self.axes
         drawn = style.spread_out(self.axes, list(self.cells.T))
         wide = self.ax_.get_gridspec().ncols

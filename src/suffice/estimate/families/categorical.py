@@ -69,7 +69,7 @@ class CategoricalFamily(LimitFamily):
                 whole = gamma.sum(axis=1, keepdims=True)
                 known = whole if added[-1] > 0 else whole - gamma[:, -1:]
                 log_p.append(np.log(gamma / np.append(np.broadcast_to(known, gamma[:, :-1].shape), whole, axis=1)))
-            return replace(density, log_p=tuple(log_p), limit_log_p=tuple(log_p), _tables={})
+            return replace(density, log_p=tuple(log_p), limit_log_p=tuple(log_p))
 
         return draw
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..._arrays import Array, Codes, np
 from ...errors import spaced
 from ...plots import _style as style
+from ...plots._view import bulk
 from ...schema import Kind, Level
 from ...table import are_sentences, are_texts
 from ...table.dates import about, length_in_words
@@ -283,9 +284,7 @@ def bins_of(values: Array, weight: Array) -> Bins | None:
     own = values[np.isfinite(values) & (weight > 0)]
     if not len(own):
         return None
-    low, high = np.quantile(own, [0.005, 0.995])
-    reach = (high - low) / 2
-    low, high = float(max(own.min(), low - reach)), float(min(own.max(), high + reach))
+    low, high = bulk(own)
     distinct = np.unique(own)
     step = step_of(distinct)
     if len(distinct) == 1 or high <= low:
