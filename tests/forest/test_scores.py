@@ -17,7 +17,7 @@ from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember, LeafWeights
 from suffice.automatic.sample import Sample
 from suffice.automatic.stack import centred, without_each
-from suffice.forest import FrozenForest, TreeScores, trees as module
+from suffice.forest import FrozenForest, TreeScores
 from suffice.stats.counts import CodedColumns
 
 NO_CATEGORIES = CodedColumns((), ())
@@ -102,19 +102,6 @@ def test_contributions_are_shapley_values(table, kind, request):
                 before = tuple(sorted(order[:place]))
                 expected[j] += worth[tuple(sorted((*before, j)))] - worth[before]
         assert_allclose(found[i], expected / len(orders), atol=1e-10)
-
-
-def test_paths_to_many_leaves_are_found_so_many_at_a_time_and_not_kept(iris, monkeypatch):
-    member, cells = members(iris)["forest"], iris[1].rows.forest.cells[:3]
-    trees = member.trees
-    expected = trees.contributions(cells)
-    monkeypatch.setattr(module, "MOST_KEPT", 10)
-    monkeypatch.setattr(module, "MOST_LEAVES", 7)
-    monkeypatch.setattr(module, "MOST_STEPS", 5)
-    fresh = TreeScores(trees.trees, trees.values, trees.base, trees.logs, trees.cover)
-    assert all(len(paths.leaf) <= 7 for paths in fresh._made())
-    assert_allclose(fresh.contributions(cells), expected, atol=1e-12)
-    assert "_kept" not in vars(fresh)
 
 
 @pytest.mark.parametrize("table", ["mixed", "iris"])

@@ -25,3 +25,10 @@ static inline uint64_t mixed(uint64_t x) {
     x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
     return x ^ (x >> 31);
 }
+
+/* A node asks for the cell in column `ask >> 1` and goes on to child[0] where cell + (ask & 1), read as unsigned, is at
+   most `most`, else to child[1]. A missing cell is -1: with ask & 1 it is 0 and goes left, without it is the largest
+   number and goes right. A leaf leads to itself. */
+typedef struct {
+    uint16_t ask, most, child[2];
+} tree_node;

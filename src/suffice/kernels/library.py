@@ -27,7 +27,7 @@ FUNCTIONS = {
     "suffice_spline_ratios": "pnnpnppppnpppnpp",
     "suffice_blend": "ppnnn",
     "suffice_take_out": "ppppnnppp",
-    "suffice_shapley": "pnnppppnnpnpp",
+    "suffice_shapley": "pppnpnnpppnpnnppp",
     "suffice_student": "ppnnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
     "suffice_boost": "pnnppppnnpfnppnnnnnpppppppppppppppp",

@@ -4,21 +4,14 @@
 
 #define ABREAST 8 /* rows on their way down a tree at a time: their steps do not wait for each other */
 
-/* A node asks for the cell in column `ask >> 1` and goes on to child[0] where cell + (ask & 1), read as unsigned, is at
-   most `most`, else to child[1]. A missing cell is -1: with ask & 1 it is 0 and goes left, without it is the largest
-   number and goes right. A leaf leads to itself. */
-typedef struct {
-    uint16_t ask, most, child[2];
-} node;
-
-static inline uint32_t step(const node *tree, uint32_t at, const int16_t *row) {
-    node own = tree[at];
+static inline uint32_t step(const tree_node *tree, uint32_t at, const int16_t *row) {
+    tree_node own = tree[at];
     uint16_t cell = (uint16_t)(row[own.ask >> 1] + (own.ask & 1));
     return own.child[cell > own.most];
 }
 
 /* Node of the tree in which each of n rows (n, d) ends. */
-static void walk(const node *tree, const int16_t *cells, int64_t n, int64_t d, uint16_t *out) {
+static void walk(const tree_node *tree, const int16_t *cells, int64_t n, int64_t d, uint16_t *out) {
     int64_t i = 0;
     for (; i + ABREAST <= n; i += ABREAST) {
         const int16_t *rows = cells + i * d;
@@ -45,7 +38,7 @@ static void walk(const node *tree, const int16_t *cells, int64_t n, int64_t d, u
 }
 
 /* The leaf of every row in trees `first` to `last`: out (trees, n). `leaf` numbers the leaves of all nodes. */
-PUBLIC void suffice_leaves(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t first, int64_t last,
+PUBLIC void suffice_leaves(const tree_node *nodes, const int64_t *roots, const int32_t *leaf, int64_t first, int64_t last,
                            const int16_t *cells, int64_t n, int64_t d, int64_t *out) {
     uint16_t at[NEAR];
     for (int64_t begin = 0; begin < n; begin += NEAR) {
@@ -61,7 +54,7 @@ PUBLIC void suffice_leaves(const node *nodes, const int64_t *roots, const int32_
 
 /* total (n, k) += the values (L, k) of the leaves, tree by tree; of a tree that has values for one class alone, `only`
    (trees) says which, and `alone` (L) has them; -1 for all classes. */
-PUBLIC void suffice_add_values(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
+PUBLIC void suffice_add_values(const tree_node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
                                const int16_t *cells, int64_t n, int64_t d, const int32_t *only, const double *alone,
                                const double *values, int64_t k, double *total) {
     uint16_t at[NEAR];
@@ -84,7 +77,7 @@ PUBLIC void suffice_add_values(const node *nodes, const int64_t *roots, const in
 }
 
 /* total (k, leaves) += the weights of the rows by class and leaf; a weight of 1 each where `weight` is null. */
-PUBLIC void suffice_count_leaves(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
+PUBLIC void suffice_count_leaves(const tree_node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
                                  const int16_t *cells, int64_t n, int64_t d, const int64_t *codes,
                                  const double *weight, int64_t leaves, double *total) {
     uint16_t at[NEAR];
@@ -101,7 +94,7 @@ PUBLIC void suffice_count_leaves(const node *nodes, const int64_t *roots, const 
 
 /* total (k, leaves, m) += the values (n, m) of the rows by class and leaf. The sums of one tree stay near the processor
    while all rows pass. */
-PUBLIC void suffice_sum_leaves(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
+PUBLIC void suffice_sum_leaves(const tree_node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
                                const int16_t *cells, int64_t n, int64_t d, const int64_t *codes, const double *values,
                                int64_t m, int64_t leaves, double *total) {
     uint16_t at[NEAR];

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from functools import cache
+from typing import Any, Self
 
 from .._arrays import Array, Codes, Flags, NDArray, np
 from .library import address, below, library, weights
@@ -12,7 +13,8 @@ WIDEST = 2**15  # columns that nodes can name, by their place among those asked
 LARGEST = 2**16  # nodes of a tree that a node can name
 
 Cells = NDArray[np.int16]
-WIDE = 32  # leaves that the library takes at a time
+MOST_POINTS = 16  # of a quadrature: exact for products over twice as many columns
+ROWS = 32  # that the library sends through a tree together for Shapley values
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,33 @@ class Packed:
         here = *self._trees, len(self.roots), *_shape(cells), address(codes), address(values)
         library().suffice_sum_leaves(*here, values.shape[1], self.leaves, address(total))
 
+    def add_shapley_values(
+        self, cells: Cells, share: Array, asked: Codes, depth: int, only: NDArray[np.int32], values: Array, total: Array
+    ) -> None:
+        """Add to `total` (n, d, k) the Shapley values of the columns for the `values` (L, k) in which the rows end.
+
+        A column that is not looked at is averaged over by the `share` (m,) of its parent's rows that each node holds; a
+        missing cell, below 0, adds nothing. Of trees with values for one class, `only` (trees,) names it; else it is
+        −1. `asked` (trees,) is the most columns on a way to a leaf, of up to 32 of which values are exact; no way
+        has more than `depth` steps.
+        """
+        k, own = values.shape[1], self._readable(cells)
+        if total.shape != (*cells.shape, k) or len(share) != len(self.nodes) or len(values) != self.leaves:
+            raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
+        found = total if self.asked is None and total.flags.c_contiguous else np.zeros((*own.shape, k))
+        share, values, steps = np.ascontiguousarray(share), np.ascontiguousarray(values), depth + 1
+        blocks = np.minimum(asked // 8 + 1, MOST_POINTS // 4)  # of four points
+        for count in np.unique(blocks).tolist():
+            some = np.flatnonzero(blocks == count)
+            roots, classes, nodes = self.roots[some], np.ascontiguousarray(only[some]), gauss_legendre(4 * count)
+            room = np.empty((steps * ((k + 1) * ROWS + 2) + 3) * len(nodes) + steps + own.shape[1] * k * ROWS)
+            marks = np.empty(own.shape[1] + steps * (3 + ROWS // 8), dtype=np.int64)
+            here = address(self.nodes), address(roots), address(self.leaf), len(roots), *_shape(own), address(share)
+            there = address(nodes), len(nodes), depth, address(room), address(marks), address(found)
+            library().suffice_shapley(*here, address(classes), address(values), k, *there)
+        if found is not total:
+            total[:, slice(None) if self.asked is None else self.asked] += found
+
     @property
     def _trees(self) -> tuple[int, int, int]:
         return address(self.nodes), address(self.roots), address(self.leaf)
@@ -142,34 +171,8 @@ def _alike(cells: Cells, *others: NDArray[Any]) -> None:
         raise ValueError(f"{len(cells)} rows, and others of {[len(own) for own in others]}")
 
 
-class Ways(NamedTuple):
-    """The ways to L leaves, (m, L) each: which `column` is asked whether its cell is above `low` and up to `high`, and
-    the `share` of rows that go that way.
-    """
-
-    column: Codes
-    low: NDArray[np.int16]
-    high: NDArray[np.int16]
-    share: Array
-
-
-def product_values(cells: NDArray[np.int16], ways: Ways, nodes: Array) -> Array:
-    """Return the Shapley values (n, m, L) of the columns asked on the way to leaves, in a game that is their product.
-
-    With a column's factor s + t a, s its share and s + a whether the row is inside, its value is the integral over t
-    from 0 to 1 of a times the product of all other factors, by `nodes` (points, 2) and their weights. A missing cell of
-    the row's (n, d), below 0, adds nothing.
-    """
-    column, low, high, share = ways
-    m, leaves = column.shape
-    shapes = {own.shape for own in (low, high, share)}
-    if shapes != {(m, leaves)} or (column.size and not 0 <= column.min() <= column.max() < cells.shape[1]):
-        raise ValueError(f"columns {column.shape} of {cells.shape[1]}, and what they allow {sorted(shapes)}")
-    out, room = np.empty((len(cells), m, leaves)), np.empty((4, m, WIDE))
-    cells, low, high = (np.ascontiguousarray(own, dtype=np.int16) for own in (cells, low, high))
-    share, nodes = (np.ascontiguousarray(own, dtype=np.float64) for own in (share, nodes))
-    column = np.ascontiguousarray(column, dtype=np.int64)
-    asked = address(column), address(low), address(high), address(share), m, leaves
-    here = address(nodes), len(nodes), address(room), address(out)
-    library().suffice_shapley(address(cells), *cells.shape, *asked, *here)
-    return out
+@cache
+def gauss_legendre(count: int) -> Array:
+    """Return the points in [0, 1] and weights (count, 2) of Gauss and Legendre."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return np.column_stack([0.5 * (points + 1.0), 0.5 * weights])
