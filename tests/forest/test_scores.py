@@ -1,6 +1,5 @@
 """Sums over leaves: what columns add to them are Shapley values, rows are scored by trees that have not seen them."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember, LeafWeights
 from suffice.automatic.sample import Sample
 from suffice.automatic.stack import centred, without_each
-from suffice.forest import FrozenForest, TreeScores
+from suffice.forest import FrozenForest
 from suffice.stats.counts import CodedColumns
 
 NO_CATEGORIES = CodedColumns((), ())
@@ -56,52 +55,6 @@ def members(case):
     """Return a member of each kind, of 60 trees and of some hundred boosted ones."""
     forest = list(ForestMember.candidates(*case))[1].members[0]
     return {"forest": forest, "boosted": next(BoostedMember.candidates(*case)).members[0]}
-
-
-def value_of(scores, tree, cells, known):
-    """Return the sum of one tree (k,) where some columns are known, all others averaged over by the rows' shares."""
-    trees, cover = scores.trees, np.zeros(len(scores.trees.column))
-    cover[trees.leaf_nodes] = scores.cover
-    for node in range(len(cover) - 1, -1, -1):
-        if trees.column[node] >= 0:
-            cover[node] = cover[trees.left[node]] + cover[trees.right[node]]
-
-    def below(node):
-        j = trees.column[node]
-        if j < 0:
-            return scores.values[trees.leaf[node]]
-        left, right = trees.left[node], trees.right[node]
-        if j in known and cells[j] >= 0:
-            return below(left if cells[j] <= trees.threshold[node] else right)
-        return (cover[left] * below(left) + cover[right] * below(right)) / cover[node]
-
-    return below(trees.roots[tree])
-
-
-@pytest.mark.parametrize("kind", ["forest", "boosted"])
-@pytest.mark.parametrize("table", ["mixed", "iris"])
-def test_contributions_are_shapley_values(table, kind, request):
-    """The mean of what a column adds over all orders of the columns, averages weighing branches by their rows."""
-    case = request.getfixturevalue(table)
-    scores, sample = members(case)[kind].trees, case[1]
-    cells = sample.rows.forest.cells[[0, 70, 149]].copy()
-    cells[1, 0] = -1
-    d, some = cells.shape[1], range(0, len(scores.trees), 1 + len(scores.trees) // 6)
-    keep = np.isin(scores.trees.leaf_tree, list(some))
-    few = TreeScores(scores.trees, np.where(keep[:, None], scores.values, 0.0), scores.base, False, scores.cover)
-    found = few.contributions(cells)
-    for i, row in enumerate(cells):
-        expected, orders = np.zeros((d, scores.values.shape[1])), list(itertools.permutations(range(d)))
-        worth = {
-            known: sum(value_of(scores, t, row, known) for t in some)
-            for size in range(d + 1)
-            for known in itertools.combinations(range(d), size)
-        }
-        for order in orders:
-            for place, j in enumerate(order):
-                before = tuple(sorted(order[:place]))
-                expected[j] += worth[tuple(sorted((*before, j)))] - worth[before]
-        assert_allclose(found[i], expected / len(orders), atol=1e-10)
 
 
 @pytest.mark.parametrize("table", ["mixed", "iris"])
