@@ -31,12 +31,9 @@ class Foreign:
     def __init__(self, given: Any) -> None:
         self.given = given
 
-    def offered(self, name: str, default: Any = None) -> Any:
-        """Return what the object has under this name, or the default."""
-        try:
-            return self.__getattr__(name)
-        except AttributeError:
-            return default
+    def offered(self, name: str) -> Any:
+        """Return what the object has under this name, None where it has nothing."""
+        return getattr(self.given, name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name == "given" or name.startswith("__"):  # while a copy or a pickle is being made

@@ -147,20 +147,17 @@ class Fitted:
 
         What cannot be estimated is said here.
         """
-        memoize(self, joint_model)
+        _ = self.joint
 
-    @property
+    @derived
     def joint(self) -> JointModel:
         """The joint model p(x, y), estimated from the statistics, under the priors."""
-        return memoize(self, joint_model)
+        return JointModel(self.statistics.classes, self.log_prior, self.estimated[0])
 
     @property
     def is_trained(self) -> bool:
         """Whether what answers are read off was made already, by `train` or by a question."""
         return has_made(self, Fitted.estimated.make)
-
-    def _joint_of(self, density: Product) -> JointModel:
-        return JointModel(self.statistics.classes, self.log_prior, density)
 
     @derived
     def log_prior(self) -> Array:
@@ -537,8 +534,3 @@ class Fitted:
 def _by_whole_rows(block: Block, settings: Settings) -> bool:
     full = isinstance(block.family, GaussianFamily) and block.family.structure is Full
     return full and settings.shrinkage.rule == "ledoit-wolf"
-
-
-def joint_model(value: Fitted) -> JointModel:
-    """Return the joint model p(x, y) of a value, under its priors."""
-    return value._joint_of(value.estimated[0])

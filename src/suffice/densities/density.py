@@ -195,7 +195,7 @@ class Drawn(Protocol):
         """Return the rows with missing cells drawn, in classes (n,)."""
 
 
-def drawn_outcomes(density: Drawn, rows: Any, seed: int = 0) -> Iterator[Outcomes]:
+def drawn_outcomes(density: Drawn, rows: Any) -> Iterator[Outcomes]:
     """Yield outcomes drawn from the density: as many values from every class, always the same ones.
 
     A value counts in a class by p(value, known cells | k) over its mean over the classes that values were drawn from,
@@ -204,7 +204,7 @@ def drawn_outcomes(density: Drawn, rows: Any, seed: int = 0) -> Iterator[Outcome
     table, coded = (np.stack(rows, axis=1), True) if isinstance(rows, tuple) else (np.asarray(rows), False)
     missing = table < 0 if coded else np.isnan(table)
     k = np.asarray(density.log_density(rows)).shape[1]
-    rng, d = np.random.RandomState(seed), table.shape[1]
+    rng, d = np.random.RandomState(0), table.shape[1]
     for part in row_chunks(len(table), rows_within(32 * OUTCOME_DRAWS * k * (d + k), IN_MEMORY)):
         some = np.flatnonzero(missing[part].any(axis=1)) + part.start
         if not len(some):

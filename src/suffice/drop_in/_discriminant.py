@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from .._arrays import Array, log_softmax, np
+from .._derived import derived
 from ..densities import Full, Gaussian, Product, Rows
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Settings, Shrinkage
@@ -58,8 +59,11 @@ class DiscriminantFitted(DropInFitted):
             return super(DiscriminantFitted, replace(self, statistics=dense))._estimate()
         return super()._estimate()
 
-    def _joint_of(self, density: Product) -> JointModel:
-        model, gaussian = super()._joint_of(density), cast(Gaussian, density.blocks[0])
+    @derived
+    def joint(self) -> JointModel:
+        """The joint model p(x, y), its covariances as scikit-learn makes them."""
+        model = super().joint
+        gaussian = cast(Gaussian, model.density.blocks[0])
         changed = self._changed(gaussian, np.exp(model.log_prior)) if gaussian.used else None
         if changed is None:
             return model

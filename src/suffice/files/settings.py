@@ -38,7 +38,7 @@ def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
     past = fitted.past
     return {
         "estimator": fitted.who,
-        "settings": {name: plain(value) for name, value in params.items() if not _is_later(name, value)},
+        "settings": {name: own for name, value in params.items() if (own := plain(value)) != LATER.get(name, ...)},
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in fitted.blocks],
         "object_labels": past.object_labels,
         "holds_unlabelled": past.joined,
@@ -47,11 +47,6 @@ def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
         "dialect": None if past.dialect is None else past.dialect.plain(),
         **{name: own for name, own in (("target", past.target), ("source", past.source)) if own is not None},
     }
-
-
-def _is_later(name: str, value: object) -> bool:
-    """Whether a setting is one that older files lack, at what it then is."""
-    return isinstance(value, str | None) and name in LATER and LATER[name] == value
 
 
 def describe(fitted: Fitted, params: Mapping[str, object]) -> str:

@@ -68,8 +68,7 @@ class LeftOutByColumns:
     rows: Rows
     codes: Codes
     weight: Array
-    _wholes: dict[int, Parts] = field(default_factory=dict, repr=False)  # of blocks, by number
-    _terms: dict[int, Parts] = field(default_factory=dict, repr=False)  # of columns that add up, by position
+    _kept: dict[tuple[int, ...], Parts] = field(default_factory=dict, repr=False)  # by number of block and columns
 
     def __post_init__(self) -> None:
         for block, told, rows in zip(self.learned.blocks, self.learned.settings, self.rows, strict=True):
@@ -105,36 +104,30 @@ class LeftOutByColumns:
         wanted = set(known)
         columns = [j for j, position in enumerate(block.positions) if position in wanted]
         if len(columns) == len(block.positions):
-            return self._whole(number)
+            return self._once(number)
         if not columns:
             return Parts(np.zeros(1), np.zeros(1))
         if _together(block, told):
             return self._of(number, columns)
-        terms = [self._term(number, j) for j in columns]
+        terms = [self._once(number, j) for j in columns]
         return Parts(np.sum([own.order for own in terms], axis=0), np.sum([own.score for own in terms], axis=0))
 
     def _all_but(self, number: int, column: int | None) -> Parts:
         """Return what the columns of a block say, but for one that may be among them."""
         block, told = self.learned.blocks[number], self.learned.settings[number]
         if column is None or column not in block.positions:
-            return self._whole(number)
+            return self._once(number)
         if len(block.positions) == 1 or _together(block, told):
             return self._by(number, [p for p in block.positions if p != column])
-        whole, own = self._whole(number), self._term(number, block.positions.index(column))
+        whole, own = self._once(number), self._once(number, block.positions.index(column))
         return Parts(whole.order - own.order, whole.score - own.score)
 
-    def _whole(self, number: int) -> Parts:
-        """Return what all columns of a block say, made once."""
-        if number not in self._wholes:
-            self._wholes[number] = self._of(number, range(len(self.learned.blocks[number].positions)))
-        return self._wholes[number]
-
-    def _term(self, number: int, j: int) -> Parts:
-        """Return what one column says of a block whose columns add up, made once."""
-        position = self.learned.blocks[number].positions[j]
-        if position not in self._terms:
-            self._terms[position] = self._of(number, [j])
-        return self._terms[position]
+    def _once(self, number: int, *columns: int) -> Parts:
+        """Return what a column of a block says, or all of them if none is named; made once."""
+        key = number, *columns
+        if key not in self._kept:
+            self._kept[key] = self._of(number, columns or range(len(self.learned.blocks[number].positions)))
+        return self._kept[key]
 
     def _of(self, number: int, columns: Sequence[int]) -> Parts:
         """Return the left-out log densities of the cells in some columns of a block."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
@@ -15,6 +15,7 @@ from ..schema import Level
 from .frames import plain
 from .held_out import ByFolds, some_rows
 from .leave_one_out import take_encoded
+from .tally import BINS
 
 
 def quality(fitted: Fitted) -> Quality:
@@ -55,7 +56,6 @@ def _quality(fitted: Fitted) -> Quality:
     return judge_answers(statistics.classes, log_posterior, judged, judged_by=how, chosen=chosen, of_rows=whole)
 
 
-BINS = 15  # of the calibration error, equally wide
 SURE = 2.0  # standard errors beyond which a difference is called one
 MOSTLY = 0.75  # of the rows, of one class
 BRIEF = 40  # characters of a class name in a sentence
@@ -138,7 +138,7 @@ class Quality:
 
         A number that is not known is None.
         """
-        return plain({own.name: getattr(self, own.name) for own in fields(self)}) | {"sentence": str(self)}
+        return plain(vars(self)) | {"sentence": str(self)}
 
     def figures(self) -> Mapping[str, str]:
         """Return accuracy, log_loss, their errors, commonest_accuracy and baseline as they are shown everywhere."""

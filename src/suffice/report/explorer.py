@@ -289,12 +289,10 @@ def write_json(value: object) -> str:
     JSON has no infinity; 1e999 is read as one by every browser. Whole floats are written without a point, but for the
     zero that has a sign. ValueError for NaN, which JSON has not either.
     """
-    text = json.dumps(value, separators=(",", ":"), default=_as_json)
+    text = json.dumps(
+        value, separators=(",", ":"), default=lambda own: dict(own) if isinstance(own, Mapping) else own.tolist()
+    )
     return TOKENS.sub(_as_browsers_read, text).translate(MARKUP)
-
-
-def _as_json(value: Any) -> object:
-    return dict(value) if isinstance(value, Mapping) else value.tolist()  # arrays and numbers of NumPy
 
 
 def _as_browsers_read(token: re.Match[str]) -> str:

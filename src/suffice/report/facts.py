@@ -26,6 +26,7 @@ ON_CARDS = 6  # columns on the card of a class, those that tell most
 MIDDLE = 0.68  # share of a class that the ends of a column hold
 MOST_PAIRS = 6  # of classes taken for one another
 MOST_JUDGED = 100  # columns, of which each is left out in turn; of more the page has what they tell by themselves
+MOST_WORTH = 60  # columns whose worth is told
 MOST_ROWS_OF_FOLDS = 1000  # kept, above which models of folds are not asked for each column
 FINE, COARSE = 1201, 301  # cells of a range that ends are read off; coarse where a density takes long
 
@@ -202,7 +203,7 @@ def by_worth(view: View) -> list[int]:
     return ranked + sorted(set(range(len(view.schema))) - set(ranked))
 
 
-def collect_worth(view: View, most: int = 60) -> dict[str, Any] | None:
+def collect_worth(view: View) -> dict[str, Any] | None:
     """Return what columns are worth, most first: `columns`, `by` and how many are `left_out`; None of a single column.
 
     By "cost": what leaving a column unknown costs in nats of log-loss, with `low` and `high` its 95 % interval; or by
@@ -212,7 +213,7 @@ def collect_worth(view: View, most: int = 60) -> dict[str, Any] | None:
         return None
     found, columns = costs(view), list[dict[str, Any]]()
     alone = view.told(view.by_themselves, view.rows()) if found is None else {}
-    for p in (view.ranked(view.by_themselves, view.rows()) if found is None else found.order.tolist())[:most]:
+    for p in (view.ranked(view.by_themselves, view.rows()) if found is None else found.order.tolist())[:MOST_WORTH]:
         own = {"name": column_name(view.schema.columns[p].name), "value": max(alone.get(p, 0.0), 0.0)}
         if found is not None:
             value, error = float(found.mean[p]), NORMAL * float(np.nan_to_num(found.standard_error[p]))

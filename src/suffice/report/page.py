@@ -96,16 +96,10 @@ def render_page(
     )
 
 
-def signed_nats(value: float) -> str:
-    """Return nats with three decimals and a true minus; 0.000 has no sign."""
-    text = f"{value:.3f}"
-    return (text if float(text) else "0.000").replace("-", "−")
-
-
-def signed_sd(value: float) -> str:
-    """Return standard deviations with two decimals and their sign, a true minus; 0.00 has none."""
-    text = f"{value:+.2f}"
-    return (text if float(text) else "0.00").replace("-", "−")
+def signed(value: float, form: str) -> str:
+    """Return a number as it is formatted, with a true minus; what is rounded to 0 has no sign."""
+    text = f"{value:{form}}"
+    return (text if float(text) else text.lstrip("+-")).replace("-", "−")
 
 
 def _title(facts: dict[str, Any]) -> str:
@@ -142,6 +136,6 @@ def _template() -> Any:
     except ImportError as error:
         raise ImportError(f"A page needs Jinja2, which is not installed. Next: {pip_install('report')}") from error
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
-    environment.filters |= {"percent": percent, "nats": nats, "signed_nats": signed_nats, "signed_sd": signed_sd}
+    environment.filters |= {"percent": percent, "nats": nats, "signed": signed}
     environment.globals["class_color"] = class_color
     return environment.get_template("page.html")

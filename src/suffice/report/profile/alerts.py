@@ -311,9 +311,9 @@ def _line(line: dict[str, float], name: str) -> str:
     return f"{number(slope)} × {name}{tail}"
 
 
-def _listed(names: Sequence[str], most: int = NAMED) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 # --- one column by itself ---------------------------------------------------------------------------------------------
