@@ -131,7 +131,11 @@ def wide_float(array: object) -> Any:
 
 
 def take(array: Any, index: Any) -> Any:
-    """Return some rows of an array: a slice, or row numbers as a NumPy array."""
+    """Return some rows of an array, or of each of several: a slice, row numbers as a NumPy array, or flags."""
+    if isinstance(array, tuple):
+        return tuple(take(own, index) for own in array)
+    if not is_device_array(array):
+        return array[index]
     if isinstance(index, slice):
         return array[index, ...]
     if index.dtype == np.bool_:

@@ -176,18 +176,14 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
             "Next: give fewer --folds, or more rows."
         )
     labels, groups = training.labels.to_numpy(), group_numbers(training)
-    if groups is not None:
-        if int(groups.max()) + 1 < folds:
-            raise TargetProblem(
-                f"There are {int(groups.max()) + 1} groups, too few for {folds} folds. Next: give fewer --folds."
-            )
-        by_groups = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return list(by_groups.split(labels, labels, groups))
+    if groups is not None and int(groups.max()) + 1 < folds:
+        raise TargetProblem(
+            f"There are {int(groups.max()) + 1} groups, too few for {folds} folds. Next: give fewer --folds."
+        )
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds: said in the setup, in our words
-        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels))
+        return list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
 
 
 def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:

@@ -225,6 +225,15 @@ def _read_ipc(path: Path) -> Table:
     return checked(table)
 
 
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Say of an error of the operating system that it is this file which cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise FileProblem.unwritable(path, error.strerror or error) from error
+
+
 def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
     """Refuse a destination that cannot work before any work is done; `inputs` are files it must not replace."""
     if path.is_dir():
@@ -240,10 +249,8 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
             raise FileProblem(
                 f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name."
             )
-    try:
+    with _writing(path):
         check_replaceable(path)
-    except OSError as error:
-        raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
 ENDINGS = {".suffice": "model", ".html": "web page", ".htm": "web page", ".sql": "query", ".onnx": "ONNX file"}
@@ -289,11 +296,8 @@ def write_table(table: Table, path: Path) -> None:
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a file that takes the place of `path` once it is complete and on disk."""
-    try:
-        with whole_file(path) as file:
-            write(file)
-    except OSError as error:
-        raise FileProblem.unwritable(path, error.strerror or error) from error
+    with _writing(path), whole_file(path) as file:
+        write(file)
 
 
 def write_csv(table: Table, file: IO[bytes], separator: str = ",") -> None:
@@ -361,10 +365,8 @@ def sole_writer(path: Path) -> Iterator[None]:
     """Let no other process write a model while it is read, edited and written back."""
     with contextlib.ExitStack() as stack:
         if not is_stream(path):
-            try:
+            with _writing(path):
                 stack.enter_context(locked(Path(os.path.realpath(path))))
-            except OSError as error:
-                raise FileProblem.unwritable(path, error.strerror or error) from error
         yield
 
 
@@ -372,7 +374,5 @@ def save_model(estimator: GenerativeEstimator, path: Path, force: bool = False) 
     """Write a model that can be estimated; one that cannot raises its error here, and the old file stays."""
     _ = estimator.model_
     estimator._fitted.train()  # what else rows decide, so that it is kept in the file
-    try:
+    with _writing(path):
         estimator._save(path, over_anything=force)
-    except OSError as error:
-        raise FileProblem.unwritable(path, error.strerror or error) from error

@@ -176,13 +176,10 @@ def check_named(
     time: str | None = None,
 ) -> None:
     """Refuse names of columns that are not there, and one column for two things."""
-    for wanted, role in ((target, "for --target"), *((name, "for --drop or --keep") for name in drop)):
-        if wanted not in names:
-            raise ColumnProblem.absent([wanted], names, path, role)
-    for name, option in ((weight, "--weight"), (groups, "--groups"), (time, "--time")):
+    given = [(target, "--target"), (weight, "--weight"), (groups, "--groups"), (time, "--time")]
+    for name, option in [given[0], *((name, "--drop or --keep") for name in drop), *given[1:]]:
         if name is not None and name not in names:
             raise ColumnProblem.absent([name], names, path, f"for {option}")
-    given = [(target, "--target"), (weight, "--weight"), (groups, "--groups"), (time, "--time")]
     for (one, first), (other, second) in combinations(given, 2):
         if one is not None and one == other:
             raise UsageProblem(f"{first} and {second} are both {one!r}. Name a column of its own for each.")

@@ -489,20 +489,13 @@ class Product:
         order: Array | float = 0.0
         score: Array | float = 0.0
         for block, part in zip(self.blocks, rows, strict=True):
-            extra, coefficient = block.limit(rows_at(part, chosen))
+            extra, coefficient = block.limit(take(part, chosen))
             order, score = order + extra, score + coefficient
         return np.asarray(order), np.asarray(score)
 
 
 def _log_density(block: Density, part: Any) -> Any:
     return block.log_density_there(part) if is_device_array(part) else block.log_density(part)
-
-
-def rows_at(part: Part, index: Codes) -> Part:
-    """Return some rows of a block: numbers (n, d), a sparse matrix, or one array of codes per column."""
-    if isinstance(part, tuple):
-        return tuple(column[index] for column in part)
-    return take(part, index) if is_device_array(part) else part[index]
 
 
 def take_columns(part: Part, columns: Sequence[int]) -> Part:

@@ -17,7 +17,7 @@ from ..estimate.priors import plain_smoothing
 from ..notes import Note
 from ..stats import ByClass, CompletedStats, GaussianStats, LowRankScatter, PatternStats, Statistic
 from ..stats.reservoir import SAME_WEIGHT
-from ..stats.rows import take_rows
+from ..stats.rows import take_blocks, take_rows
 from . import downdate, predictive, side_by_side
 
 # ── Leave-one-out by refits: for rows and families without a closed form, and for groups of rows ──────────────────────
@@ -192,7 +192,7 @@ def leave_groups_out(learned: Learned, rows: Rows, codes: Codes, weight: Array |
     size = np.bincount(group)[group]
     out, alone = np.empty((len(codes), len(learned.statistics.weight))), np.flatnonzero(size == 1)
     if len(alone):
-        out[alone] = leave_one_out(learned, [take_rows(part, alone) for part in rows], codes[alone], w[alone])
+        out[alone] = leave_one_out(learned, take_blocks(rows, alone), codes[alone], w[alone])
     order = np.argsort(group, kind="stable")
     members = [own for own in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(own) > 1]
     parts = zip(learned.blocks, learned.settings, learned.statistics.blocks, rows, strict=True)

@@ -13,12 +13,12 @@ from ..densities import Rows
 from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
 from ..schema import Level, sort_levels
-from ..stats.rows import group_keys
+from ..stats.rows import group_keys, take_blocks
 from ..table import add_missing
 from ..table.labels import read_groups, read_labels, read_weights
 from .assessment import Assessment
 from .decide import check_costs
-from .leave_one_out import check_one_kind, take_encoded
+from .leave_one_out import check_one_kind
 from .tally import BINS, FINE, NORMAL, Ranking, Tally, wilson
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _judge(
     weight = np.ones(n) if sample_weight is None else _weights(sample_weight, n)
     codes, unknown, unlabelled = _codes(fitted, y, n, weight)
     told = np.flatnonzero((codes >= 0) & (weight > 0))
-    kept, own, amount = take_encoded(rows, told), codes[told], weight[told]
+    kept, own, amount = take_blocks(rows, told), codes[told], weight[told]
     k = len(fitted.statistics.classes)
     log_p = fitted.log_posterior(fitted.recoded(kept), priors) if len(told) else np.zeros((0, k))
     keys = group_keys(read_groups(groups, n), fitted.schema.names)

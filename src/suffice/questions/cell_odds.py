@@ -23,14 +23,14 @@ from typing import Any
 
 from .._arrays import Array, Codes, Flags, logsumexp, ndtri, np
 from ..densities import Product, Rows
-from ..densities.density import rows_at
 from ..errors import DataError
 from ..fitted import Fitted
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns, TextColumns
-from ..stats.rows import deal_groups, fingerprints, group_keys, group_numbers
+from ..stats.rows import deal_groups, fingerprints, group_keys, group_numbers, take_blocks
 from ..table.labels import read_groups
-from .leave_one_out import known_codes, take_encoded
+from .leave_one_out import known_codes
+from .outlier_laws import hide
 
 FOLDS = 5
 LEAST_ROWS = 20
@@ -131,17 +131,12 @@ class _Fold:
 
     def hidden(self, index: Codes, known: Flags, at: tuple[Codes, Array] | None = None) -> list[Any]:
         """Return rows of these numbers without the cells not known; numbers `at` positions (m,) have other values."""
-        parts = list[Any]()
-        for part, positions in zip(self.rows, self.positions, strict=True):
-            own, cells = known[:, positions], rows_at(part, index)  # type: Flags, Any
-            if isinstance(cells, tuple):
-                parts.append(tuple(np.where(own[:, j], codes, -1) for j, codes in enumerate(cells)))
-                continue
-            if at is not None:
-                cells, moved = cells.copy(), at[0][:, None] == np.array(positions)
+        parts = take_blocks(self.rows, index)
+        for cells, positions in zip(parts, self.positions, strict=True):
+            if at is not None and not isinstance(cells, tuple):
+                moved = at[0][:, None] == np.array(positions)
                 cells[moved] = at[1][moved.any(axis=1)]
-            parts.append(np.where(own, cells, np.nan))
-        return parts
+        return hide(parts, known[:, [p for own in self.positions for p in own]])
 
     def by_class(self, index: Codes, known: Flags, at: tuple[Codes, Array] | None = None) -> Array:
         """Return log p(known cells, class), (m, k); of a class that is known, log p(known cells | class) alone."""
@@ -175,7 +170,7 @@ class Judge:
 
         def batch_of(index: Codes) -> Batch:
             present, own = np.unique(codes[index], return_inverse=True)
-            rows = take_encoded(learned, index)
+            rows = take_blocks(learned, index)
             return Batch(tuple(present.tolist()), own.astype(np.int64), rows, np.ones(len(index)))
 
         learned, judged, told = edited(learn), edited(cells.known()), np.flatnonzero(codes >= 0)
@@ -186,7 +181,7 @@ class Judge:
             batch = batch_of(others)
             model = replace(learner, statistics=learner.summarize(batch, len(others))).joint_value
             present = np.array(batch.classes)
-            read, joint = model.recoded(take_encoded(judged, index)), model.joint
+            read, joint = model.recoded(take_blocks(judged, index)), model.joint
             kept = [b for b, block in enumerate(model.blocks) if cells.judged[list(block.positions)].all()]
             density = Product(tuple(joint.density.blocks[b] for b in kept))
             positions = tuple(tuple(model.blocks[b].positions) for b in kept)

@@ -11,7 +11,7 @@ from ..densities import Rows
 from ..errors import DataError, SchemaError, SettingError, align, either, one_line
 from ..fitted import Fitted
 from ..schema import Kind, Level, Name, sort_levels
-from ..stats.rows import Keys, compact, fingerprints, mixed
+from ..stats.rows import Keys, compact, fingerprints, mixed, take_blocks
 from ..table.dates import about
 from .decide import adapt_priors
 from .drift_columns import (
@@ -29,7 +29,6 @@ from .drift_columns import (
 )
 from .frames import frame_of, plain
 from .held_out import hold_out
-from .leave_one_out import take_encoded
 from .two_samples import combine, compare_counts, holm, p_of_scores, rank_scores
 
 # ── The answer to the question what has moved: a value that prints as a table ─────────────────────────────────────────
@@ -418,7 +417,7 @@ def judge_sides(fitted: Fitted, pair: Pair) -> JudgedSides | None:
         mine = np.flatnonzero(new_fold == number)
         for rows, index, out in ((kept, fold.index, found.old), (new, mine, found.new)):
             if len(index):
-                log_joint = fold.model.log_joint(fold.read(take_encoded(rows, index)))
+                log_joint = fold.model.log_joint(fold.read(take_blocks(rows, index)))
                 out[np.ix_(index, fold.classes)] = np.nan_to_num(log_joint, nan=-np.inf, posinf=1e300, neginf=-np.inf)
     return found
 

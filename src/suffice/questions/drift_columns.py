@@ -16,6 +16,7 @@ from ..stats import CategoricalStats, MixtureStats, Statistic, SumStats
 from ..stats.counts import CodedColumns
 from ..stats.pooling import Moments, column_moments
 from ..stats.reservoir import ALL, SAME_WEIGHT
+from ..stats.scatter import spread
 from ..table.labels import read_labels, read_weights
 from .leave_one_out import check_one_kind
 from .two_samples import (
@@ -225,12 +226,7 @@ class Pair(NamedTuple):
 
     def of(self, side: Side, values: Array) -> Array:
         """Return numbers by class of a side (k + 1, …) in the order of all classes, without those of no label."""
-        place = {label: c for c, label in enumerate(side.classes)}
-        out = np.zeros((len(self.classes), *values.shape[1:]))
-        for c, label in enumerate(self.classes):
-            if label in place:
-                out[c] = values[place[label]]
-        return out
+        return spread(values[:-1], [self.classes.index(label) for label in side.classes], len(self.classes))
 
     def codes(self, side: Side) -> Codes:
         """Return the class number of each row of a side among all classes, −1 without a label."""

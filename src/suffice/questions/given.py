@@ -13,12 +13,13 @@ from .._dialect import Remark
 from ..classify import log_posterior
 from ..densities import Density, Rows
 from ..densities.counts import draw_codes
-from ..densities.density import Within, rows_at
+from ..densities.density import Within
 from ..errors import SchemaError, SettingError, either, quoted, setting
 from ..estimate import Block
 from ..fitted import Fitted
 from ..schema import Column, Kind, Name, Schema
 from ..stats import Statistic
+from ..stats.rows import take_blocks, take_rows
 from ..table import Table, read_table
 from ..table.cells import holds_value
 from ..table.dates import as_text, read_seconds
@@ -79,7 +80,7 @@ class _Plan(NamedTuple):
     recorded: Recorded | None
 
     def begin(self, index: Codes, codes: Codes, rng: np.random.RandomState) -> Any:
-        return rows_at(self.rows, index) if self.within is None else self.within.draw(index, codes, rng)
+        return take_rows(self.rows, index) if self.within is None else self.within.draw(index, codes, rng)
 
     def finish(self, drawn: Any, index: Codes) -> Any:
         """Return the rows, numbers that were drawn in closed form as they are recorded."""
@@ -114,12 +115,12 @@ def draw_given(
         if trying:
             lies = [plan.accepts(block) for plan, block in zip(plans, rows, strict=True) if plan.tried]
             own = np.flatnonzero(np.all(lies, axis=0))
-            rows, codes = [rows_at(block, own) for block in rows], codes[own]
+            rows, codes = take_blocks(rows, own), codes[own]
         have += len(codes)
         chunks.append((rows, codes))
     if trying:
         _tell(fitted, given, n, have, tried)
-    blocks = [rows_at(stack(block), np.arange(n)) for block in zip(*(rows for rows, _ in chunks), strict=True)]
+    blocks = [take_rows(stack(block), np.arange(n)) for block in zip(*(rows for rows, _ in chunks), strict=True)]
     return Drawn(blocks, np.concatenate([codes for _, codes in chunks])[:n], total + float(np.log(have / tried)))
 
 

@@ -20,10 +20,9 @@ from ..stats import ByClass, CategoricalStats, Reservoir
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import SAME_WEIGHT
-from ..stats.rows import deal_groups
+from ..stats.rows import deal_groups, take_blocks
 from ..stats.subsets import without
-from .leave_one_out import take_encoded
-from .outlier_laws import hide, observed_cells, take_recoded
+from .outlier_laws import hide, observed_cells
 from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
@@ -97,14 +96,14 @@ def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others
     codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]
     present, place = np.unique(codes, return_inverse=True)
     classes = tuple(statistics.classes[int(c)] for c in present)
-    batch = Batch(classes, place.astype(np.int64), take_encoded(rows, others), weight)
+    batch = Batch(classes, place.astype(np.int64), take_blocks(rows, others), weight)
     rest = fitted.for_fold().summarize(batch, 0)
     rest = replace(rest, sample=_present(sample.part(others), statistics.classes, classes))
     held = np.bincount(sample.codes, weights=sample.weight, minlength=k)
     whole = np.isclose(held, statistics.weight, rtol=SAME_WEIGHT, atol=0.0)
     if whole.all():
         return rest
-    own = Batch(statistics.classes, sample.codes[index], take_encoded(rows, index), sample.weight[index])
+    own = Batch(statistics.classes, sample.codes[index], take_blocks(rows, index), sample.weight[index])
     gone, left = fitted.summarize(own, 0), rest.with_classes(statistics.classes)
     parts = zip(statistics.blocks, gone.blocks, left.blocks, strict=True)
     blocks = tuple(without(*three, whole) for three in parts)
@@ -130,7 +129,7 @@ def _fold(
     model, read = asked.joint, asked.recoded
     number = {label: i for i, label in enumerate(fitted.statistics.classes)}
     classes = np.array([number[label] for label in model.classes], dtype=np.int64)
-    own = read(take_encoded(rows, index))
+    own = read(take_blocks(rows, index))
     if any(has_holes(part) for part in own):
         codes = sample.codes[index]
         known = np.where(np.isin(codes, classes), codes, classes[0])
@@ -152,7 +151,11 @@ class ColumnJudge:
     @classmethod
     def of(cls, fitted: Fitted, most: int = MOST_ROWS) -> ColumnJudge:
         """Return the rows kept, or of many those whose hashes are smallest; DataError where there are none."""
-        sample = _sample(fitted)
+        if fitted.past.released is not None:
+            raise DataError.released("judge its columns by rows", "ask the model it was made from")
+        if fitted.judges is None:
+            raise DataError.without_rows(f"This {either(fitted.who, 'model')} keeps no rows to judge its columns by")
+        sample = fitted.reservoir
         index = some_rows(sample, most)
         by = fitted.by_columns(index)
         if by is None:
@@ -170,15 +173,6 @@ class ColumnJudge:
     def loss(self, columns: Sequence[int]) -> float:
         """Return their mean."""
         return float(self.judged.mean(self.lost(columns)))
-
-
-def _sample(fitted: Fitted) -> Reservoir:
-    sample, released = fitted.judges, fitted.past.released is not None
-    if released:
-        raise DataError.released("judge its columns by rows", "ask the model it was made from")
-    if sample is None:
-        raise DataError.without_rows(f"This {either(fitted.who, 'model')} keeps no rows to judge its columns by")
-    return fitted.reservoir
 
 
 def some_rows(sample: Reservoir, most: int) -> Codes:
@@ -221,8 +215,8 @@ class ByFolds:
         for fold in held.folds:
             own = fold.index[place[fold.index] >= 0]
             if len(own):
-                read = fold.read(take_encoded(kept, own))
-                rows = take_recoded(read, np.arange(len(own)))  # cells missing as they are
+                read = fold.read(take_blocks(kept, own))
+                rows = take_blocks(read, np.arange(len(own)))  # cells missing as they are
                 prior = fold.model.log_prior if fitted.priors is None else fitted.log_prior[fold.classes]
                 self.folds.append(_Fold(fold.model, fold.classes, prior, rows, place[own]))
 

@@ -11,11 +11,12 @@ from .._arrays import IN_MEMORY, Array, Codes, NDArray, is_number, np, row_chunk
 from ..classify import log_posterior
 from ..densities import Rows
 from ..densities.counts import draw_codes
-from ..densities.density import missing_cells, rows_at
+from ..densities.density import missing_cells
 from ..errors import DataError, SettingError, either, quoted, setting
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Kind, Name
+from ..stats.rows import take_blocks, take_rows
 from ..table import Holes, Table, recode
 from ..table.dates import as_moments, read_seconds
 from ..table.labels import read_labels
@@ -97,7 +98,7 @@ def _posterior(
         out[told, known[told]] = 1.0
     some = np.setdiff1d(incomplete, told)
     if len(some):
-        parts = [rows_at(part, some) for part in read]
+        parts = take_blocks(read, some)
         out[some] = np.exp(fitted.log_posterior(parts) if model is None else log_posterior(model, parts))
     return out
 
@@ -209,4 +210,4 @@ def _incomplete(rows: Rows, model: JointModel) -> Iterator[tuple[Codes, Rows]]:
     incomplete = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
     size = rows_within(16 * (columns + len(model.classes)), IN_MEMORY, least=64)
     for part in row_chunks(len(incomplete), size):
-        yield incomplete[part], [rows_at(block, incomplete[part]) for block in rows]
+        yield incomplete[part], [take_rows(block, incomplete[part]) for block in rows]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import IN_MEMORY, Array, Codes, Flags, ndtr, np, row_chunks, rows_within
-from ..densities.density import Outcomes, missing_cells, rows_at
+from ..densities.density import Outcomes, missing_cells
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
 from ..schema import Level, Schema
+from ..stats.rows import take_blocks
 from .recorded import ByBlock, recorded
 
 MOST_LEVELS = 64  # of a category that a pool is asked about: the most probable ones
@@ -33,11 +34,11 @@ def information_gain(fitted: Fitted, X: object, costs: object) -> Array:
     if not masks or len(fitted.statistics.classes) == 1:
         return out
     holed = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
-    first, place = _distinct([rows_at(part, holed) for part in rows])
+    first, place = _distinct(take_blocks(rows, holed))
     missing = int(sum(mask.sum(axis=1) for mask in masks).max())
     shared = 8 * len(fitted.statistics.classes) * missing**2  # bytes that each Gaussian of a pool makes of a row
     parts = [holed[first[part]] for part in row_chunks(len(first), rows_within(shared, IN_MEMORY, least=LEAST_ROWS))]
-    gain = [_gains(fitted, asked, *([rows_at(part, some) for part in own] for own in (rows, read))) for some in parts]
+    gain = [_gains(fitted, asked, *(take_blocks(own, some) for own in (rows, read))) for some in parts]
     out[holed] = np.concatenate(gain)[place] / price
     return out
 

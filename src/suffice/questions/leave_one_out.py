@@ -11,7 +11,7 @@ from ..errors import DataError, either, quoted
 from ..fitted import Fitted
 from ..schema import Level
 from ..stats import Reservoir
-from ..stats.rows import group_keys, group_numbers, take_rows
+from ..stats.rows import group_keys, group_numbers, take_blocks
 from ..table.labels import read_groups, read_labels, read_weights
 
 Alone = Callable[[Rows, Codes, Array | None], Array]  # log posteriors (n, k) of rows that leave each by itself
@@ -76,9 +76,9 @@ class Leaves:
         if self.weight is not None and not self.weight.all():
             learned, absent = np.flatnonzero(self.weight), np.flatnonzero(self.weight == 0)
             found = np.empty((len(codes), len(fitted.statistics.classes)))
-            found[absent] = fitted.log_posterior(fitted.recoded(take_encoded(rows, absent)))
+            found[absent] = fitted.log_posterior(fitted.recoded(take_blocks(rows, absent)))
             if len(learned):
-                found[learned] = self[learned].left_out(fitted, take_encoded(rows, learned), codes[learned], alone)
+                found[learned] = self[learned].left_out(fitted, take_blocks(rows, learned), codes[learned], alone)
             return found
         if self.group is None:
             return alone(rows, codes, self.weight)
@@ -96,7 +96,7 @@ def leaves_with(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, 
         return Leaves(weight, None if keys is None else group_numbers(keys))
     own = np.ones(len(codes)) if weight is None else weight
     learned = np.flatnonzero((codes >= 0) & (own > 0))
-    some = take_encoded(rows[: len(sample.rows)], learned)
+    some = take_blocks(rows[: len(sample.rows)], learned)
     place = np.full(len(codes), -1, dtype=np.int64)
     place[learned] = sample.locate(
         some, codes[learned], fitted.statistics.classes, None if keys is None else keys[learned]
@@ -130,8 +130,3 @@ def _check_told(fitted: Fitted, sample: Reservoir, place: Codes, weight: Array) 
             f"Some rows, such as row {unknown[0]}, equal learned rows of several groups, and nothing says of which of "
             "these they are. Next: say it by groups=, as given to fit; or give all rows that were learned."
         )
-
-
-def take_encoded(rows: Rows, index: Codes) -> Rows:
-    """Return some of the rows, by block, as they were encoded."""
-    return [take_rows(part, index) for part in rows]

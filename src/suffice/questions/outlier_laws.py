@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, Flags, betainc, gammaincc, is_sparse, log_softmax, np, pattern_groups
 from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Rows
-from ..densities.density import missing_cells, rows_at
+from ..densities.density import missing_cells
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Kind
@@ -272,11 +272,6 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
         return
     for columns, index in pattern_groups(seen):
         yield np.isin(np.arange(seen.shape[1]), columns), index
-
-
-def take_recoded(rows: Rows, index: Codes) -> list[object]:
-    """Return some rows, as a model reads them: of rows as they were encoded see `take_encoded`."""
-    return [rows_at(part, index) for part in rows]
 
 
 def hide(rows: Rows, observed: Flags) -> list[object]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from .._arrays import Array, Codes, Flags, np, parallel_map, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
-from .outlier_laws import CHUNK_ROWS, NEGLIGIBLE, distances_from, hide, measure, patterns, take_recoded
+from ..stats.rows import take_blocks
+from .outlier_laws import CHUNK_ROWS, NEGLIGIBLE, distances_from, hide, measure, patterns
 
 TIE = 1e-9  # relative difference of distances that rounding explains
 TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on
@@ -83,7 +84,7 @@ class HeldOut:
         weight, place, folds = self.weight * (every / np.maximum(some, LOWEST))[self.codes], np.cumsum(kept) - 1, []
         for fold in self.folds:
             own = np.flatnonzero(kept[fold.index])
-            folds.append(replace(fold, index=place[fold.index[own]], rows=tuple(take_recoded(fold.rows, own))))
+            folds.append(replace(fold, index=place[fold.index[own]], rows=tuple(take_blocks(fold.rows, own))))
         k = len(self.class_sizes)
         part = np.bincount(self.codes[kept], minlength=k) / np.maximum(np.bincount(self.codes, minlength=k), 1)
         size = self.size * float(kept.mean())
@@ -259,7 +260,7 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_cla
     for part in row_chunks(len(order), CHUNK_ROWS):
 
         def measure_by(number: int, own: Codes = order[part]) -> Measured:
-            return _measured(held.folds[number], take_recoded(read[number], own), log_prior)
+            return _measured(held.folds[number], take_blocks(read[number], own), log_prior)
 
         found = list(parallel_map(measure_by, range(len(read))))
         for here in np.unique(place[part]).tolist():
@@ -289,7 +290,7 @@ def _in_ways(fold: Fold, known: Flags, log_prior: Array, at_once: bool) -> Measu
         density = fold.model.density.blocks[0].in_ways(fold.rows[0], known.astype(np.float64))
         found = _of_all(fold, *distances_from(density.reshape(w * n, -1), _prior(fold, log_prior)), len(log_prior))
     else:
-        rows = hide(take_recoded(fold.rows, np.tile(np.arange(n), w)), np.repeat(known, n, axis=0))
+        rows = hide(take_blocks(fold.rows, np.tile(np.arange(n), w)), np.repeat(known, n, axis=0))
         found = _measured(fold, rows, log_prior)
     return found[0].reshape(w, n, -1), found[1].reshape(w, n, -1)
 
@@ -350,7 +351,7 @@ def own_rank_pvalues(
         mine = np.flatnonzero((codes == c) & (place >= 0))
         out[mine], _ = learned.shares(c, learned.far[place[mine]], learned.far)
     rest = np.flatnonzero(place < 0)
-    groups = [(way, rest[own]) for way, own in patterns(take_recoded(rows, rest)) if way.any()] if len(rest) else []
+    groups = [(way, rest[own]) for way, own in patterns(take_blocks(rows, rest)) if way.any()] if len(rest) else []
     scales = _scales(learned.few, [way for way, _ in groups], _no_prior(learned.held))
     for scale, (_, index) in zip(scales, groups, strict=True):
         distance = apart(index)

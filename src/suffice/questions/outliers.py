@@ -15,10 +15,10 @@ from ..errors import SettingError
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..leave_one_out.model import log_densities
-from ..stats.rows import take_rows
+from ..stats.rows import take_blocks
 from .held_out import hold_out
 from .leave_one_out import known_codes
-from .outlier_laws import CHUNK_ROWS, HotellingLaw, Law, exact_law, measure, patterns, peaks, take_recoded
+from .outlier_laws import CHUNK_ROWS, HotellingLaw, Law, exact_law, measure, patterns, peaks
 from .outlier_ranks import HeldOut, Learned, in_own_cells, own_rank_pvalues, rank_pvalues
 
 
@@ -69,7 +69,7 @@ def _pvalues_by_law(model: JointModel, rows: Rows, law: Law) -> Array:
             continue
 
         def answer(own: Codes, observed: Flags = observed) -> None:
-            out[own] = law.new_row(measure(model, take_recoded(rows, own))[0], observed)
+            out[own] = law.new_row(measure(model, take_blocks(rows, own))[0], observed)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out
@@ -81,7 +81,7 @@ def _pvalues_of_learned(model: JointModel, rows: Rows, codes: Codes, law: Hotell
     for observed, index in patterns(rows):
         own = codes[index]
         if (observed & law.used).any():
-            distance = measure(model, take_recoded(rows, index))[0]
+            distance = measure(model, take_blocks(rows, index))[0]
             out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
     return out
 
@@ -99,9 +99,9 @@ def _learned(fitted: Fitted) -> Learned:
 def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes) -> Array:
     """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
     read = rows if fitted.leaves_recoded else encoded[: len(fitted.blocks)]
-    parts = [take_rows(part, index) for part in read]
+    parts = take_blocks(read, index)
     left_out = log_densities(fitted.learned, parts, codes[index], None)
     own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
-    highest = peaks(fitted.joint, take_recoded(rows, index))
+    highest = peaks(fitted.joint, take_blocks(rows, index))
     return np.asarray(np.broadcast_to(highest, left_out.score.shape)[own] - score)

@@ -15,7 +15,7 @@ from ..estimate.priors import draw_gamma, posterior_counts, reference_smoothing
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..stats import CompletedStats, PatternStats
-from .outlier_laws import take_recoded
+from ..stats.rows import take_blocks
 
 # ── Joint models whose parameters are drawn from their posterior ──────────────────────────────────────────────────────
 
@@ -124,7 +124,7 @@ def _by_draws(fitted: Fitted, rows: Rows, level: float, n: int) -> Array:
     out = np.empty((n, k, 2))
     for part in row_chunks(n, max(1, MOST_CELLS // (count * k))):
         draw, rng = drawn_models(fitted, covering=True), np.random.RandomState(0)
-        some = take_recoded(rows, np.arange(part.start, part.stop))
+        some = take_blocks(rows, np.arange(part.start, part.stop))
         found = np.stack([classify.log_posterior(draw(rng), some) for _ in range(count)])
         ends = np.quantile(np.exp(found, out=found), [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0, method="weibull")
         out[part] = np.moveaxis(ends, 0, 2)

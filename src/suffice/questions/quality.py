@@ -12,9 +12,9 @@ from ..errors import DataError, count, quoted
 from ..fitted import Fitted
 from ..losses import LEAST_PROBABILITY, LabelledRows, error_of_choice
 from ..schema import Level
+from ..stats.rows import take_blocks
 from .frames import plain
 from .held_out import ByFolds, some_rows
-from .leave_one_out import take_encoded
 from .tally import BINS
 
 
@@ -47,7 +47,7 @@ def _quality(fitted: Fitted) -> Quality:
     elif len(index) == len(sample.codes):
         log_posterior = fitted.left_out_rows
     else:
-        rows = take_encoded(fitted.sampled_rows(), index)
+        rows = take_blocks(fitted.sampled_rows(), index)
         log_posterior = fitted.left_out_unseen(rows, part.codes, part.row_weight())
     weight, k = part.represented(statistics.weight), len(statistics.classes)
     judged = LabelledRows(part.codes, weight, part.copies, k, part.units.groups)

@@ -403,13 +403,9 @@ def _drawn_again(
 
 def nearest_cells(filled: Rows, rows: Rows, recorded: ByBlock | None) -> Rows:
     """Return the filled rows, the cells that miss in `rows` at the nearest values that could be recorded."""
-    if recorded is None:
-        return filled
-    return [_nearest(*parts) for parts in zip(filled, rows, recorded, strict=True)]
-
-
-def _nearest(filled: Any, before: Any, recorded: Recorded | None) -> Any:
-    missing = None if recorded is None else missing_cells(before)
-    if recorded is None or missing is None or not missing.any():
-        return filled
-    return np.where(missing, recorded.nearest(filled), filled)
+    found: list[Any] = list(filled)
+    for b, own in enumerate(recorded or ()):
+        missing = None if own is None else missing_cells(rows[b])
+        if own is not None and missing is not None:
+            found[b] = np.where(missing, own.nearest(found[b]), found[b])
+    return found

@@ -24,8 +24,8 @@ from ..released import FEWEST, Provenance, Release, RowsHeld
 from ..stats import ByClass, GaussianStats, Reservoir, Statistic
 from ..stats.by_class import Batch
 from ..stats.reservoir import ALL
+from ..stats.rows import take_blocks
 from ..stats.scatter import LowRankScatter
-from .leave_one_out import take_encoded
 from .sets import held_out_scores
 
 FOLDS = 5
@@ -178,7 +178,7 @@ def _held_out(fitted: F, limit: MinCount, like: F) -> list[Scores]:
         statistics = fitted.summarize(batch.take(there).of_present_classes())
         model, _ = anonymize(fitted.with_statistics(statistics, past=Provenance()), limit, like)
         place = np.arange(len(out)), np.searchsorted(known, batch.codes[out])
-        scores += held_out_scores(fitted, model, out, take_encoded(batch.rows, out), place, number)
+        scores += held_out_scores(fitted, model, out, take_blocks(batch.rows, out), place, number)
     return scores
 
 

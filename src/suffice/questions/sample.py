@@ -10,11 +10,12 @@ from sklearn.utils import check_random_state
 from .._arrays import Codes, Flags, is_number, is_whole, np
 from ..densities import Rows
 from ..densities.counts import TextDensity, draw_codes
-from ..densities.density import missing_cells, rows_at
+from ..densities.density import missing_cells
 from ..errors import DataError, SettingError, either, quoted, setting
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Kind, Level, Name
+from ..stats.rows import take_rows
 from ..table import NewColumn, make_sparse, make_table
 from ..table.cells import Cells
 from ..table.writing import FRAMES, without_cells
@@ -94,7 +95,7 @@ def _heaviest(
     ratio = np.exp(asked.log_posterior(asked.rows(X))[:, known] - log_share)
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(wanted) - np.log1p(ratio) + rng.gumbel(size=len(wanted))), kind="stable")
-    return [rows_at(block, order[:n]) for block in blocks]
+    return [take_rows(block, order[:n]) for block in blocks]
 
 
 def _table(asked: Fitted, blocks: Rows, container: str, kept: ByBlock | None) -> Any:

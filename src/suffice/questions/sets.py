@@ -13,9 +13,8 @@ from ..errors import DataError
 from ..estimate import Block
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
-from ..stats.rows import level_keys
+from ..stats.rows import level_keys, take_blocks
 from .held_out import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
-from .leave_one_out import take_encoded
 from .sample import read_share
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells
@@ -114,7 +113,7 @@ def held_out_scores(
         some = np.arange(half, len(index), 2)
         for shown in _shown(orders[(2 * fold + half) % len(orders)]) if len(some) else ():
             hiding = [showing(part, _within(block, shown)) for block, part in zip(fitted.blocks, rows, strict=True)]
-            score = scored(some, take_encoded(hiding, some))
+            score = scored(some, take_blocks(hiding, some))
             parts.append(_scores(fitted, index[some], score, known[np.ix_(some, shown)], of=every))
     return parts
 

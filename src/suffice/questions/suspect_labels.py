@@ -21,8 +21,9 @@ from typing import NamedTuple
 from .._arrays import Array, Codes, Flags, np
 from ..densities import Rows
 from ..fitted import Fitted
+from ..stats.rows import take_blocks
 from ..table.labels import read_weights
-from .leave_one_out import Leaves, known_codes, leaves_with, take_encoded
+from .leave_one_out import Leaves, known_codes, leaves_with
 from .sample import read_share
 
 REST = 1e-9  # share of a class's weight below which nothing of it is left
@@ -74,7 +75,7 @@ def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object, gr
     posterior[given, codes[given]] = 1.0
     if posterior.shape[1] > 1 and len(given):
         amount = np.ones(len(given)) if weight is None else weight[given]
-        posterior[given] = _posterior(fitted, take_encoded(rows, given), codes[given], amount, leaves)
+        posterior[given] = _posterior(fitted, take_blocks(rows, given), codes[given], amount, leaves)
     return JudgedLabels(codes, posterior)
 
 
@@ -87,7 +88,7 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: 
         return posterior
     own, amount = codes[told], weight[told]
     some = replace(leaves, weight=leaving)[told]
-    left_out = some.left_out(fitted, take_encoded(rows, told), own, fitted.left_out_unseen)
+    left_out = some.left_out(fitted, take_blocks(rows, told), own, fitted.left_out_unseen)
     learned = np.flatnonzero(amount)
     channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
     posterior[told] = true_posterior(channel, left_out, own)

@@ -12,7 +12,7 @@ from ..schema import Level, sort_levels
 from ._downdate import DUST, FAINT, subtract_weights
 from .counts import CodedColumns
 from .reservoir import ALL, Reservoir
-from .rows import Keys, take_rows, without_lost
+from .rows import Keys, take_blocks, without_lost
 from .scatter import gather, spread
 from .statistic import Statistic, as_statistic
 
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[index]
         group = None if self.group is None else self.group[index]
-        return Batch(self.classes, self.codes[index], [take_rows(part, index) for part in self.rows], weight, group)
+        return Batch(self.classes, self.codes[index], take_blocks(self.rows, index), weight, group)
 
     def split(self) -> tuple[Batch, Batch]:
         """Return the rows with a label and those without."""

@@ -31,6 +31,7 @@ from .rows import (
     rows_from_arrays,
     rows_to_arrays,
     some_of,
+    take_blocks,
     take_rows,
     taken,
 )
@@ -254,7 +255,7 @@ class Reservoir:
         odd = self._with_other_hashes(np.arange(len(self.codes)), self.rows, salts)
         if len(odd) and any(is_sparse(part) for part in self.rows):
             for some in row_chunks(len(odd), DENSE_ROWS):
-                own = [take_rows(part, odd[some]) for part in self.rows]
+                own = take_blocks(self.rows, odd[some])
                 dense = [part.toarray() if is_sparse(part) else part for part in own]
                 if len(self._with_other_hashes(odd[some], dense, salts[odd[some]])):
                     return False
@@ -363,7 +364,7 @@ def _candidates(rows: Sequence[object], codes: Codes, salts: Keys, bound: int) -
     if not scarce.any():
         return index, priority
     rare, other = np.flatnonzero(scarce[codes]), ~scarce[codes[index]]
-    parts = [take_rows(block, rare) for block in rows]
+    parts = take_blocks(rows, rare)
     more = _hashed(parts, codes[rare], salts, ALL)[1]
     return np.concatenate([index[other], rare]), np.concatenate([priority[other], more])
 
@@ -374,7 +375,7 @@ def _hashed(rows: Sequence[object], codes: Codes, salts: Keys, most: np.uint64 |
     size = rows_within(8 * cells // max(n, 1), IN_CACHE if any(map(is_sparse, rows)) else IN_MEMORY, least=64)
 
     def chosen(part: slice) -> tuple[Codes, Keys]:
-        priority = _priority([take_rows(block, part) for block in rows], salts[codes[part]])
+        priority = _priority(take_blocks(rows, part), salts[codes[part]])
         if most == ALL:
             return np.arange(part.start, part.start + len(priority)), priority
         index = np.flatnonzero(priority <= most)

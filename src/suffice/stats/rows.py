@@ -28,10 +28,13 @@ FEWEST = 2  # units that must show a level for trees to have a place for it: one
 
 
 def take_rows(part: Any, index: Codes | slice | Flags) -> Any:
-    """Return some rows of a block as it was encoded; `index` are their numbers, a slice, or flags (n,)."""
-    if isinstance(part, tuple):  # CodedColumns
-        return part._replace(codes=tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
-    return take(part, index) if is_device_array(part) else part[index]
+    """Return some rows of a block as it was encoded or recoded; `index` are numbers, a slice, or flags (n,)."""
+    return part._replace(codes=take(part.codes, index)) if isinstance(part, CodedColumns) else take(part, index)
+
+
+def take_blocks(rows: Sequence[Any], index: Codes | slice | Flags) -> list[Any]:
+    """Return some rows, by block."""
+    return [take_rows(part, index) for part in rows]
 
 
 def taken(value: V, index: Codes | slice | Flags, *names: str) -> V:
