@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from suffice.densities import Categorical, Full, Gaussian, Product
-from suffice.densities.density import rows_at
 from suffice.joint import JointModel
 from suffice.questions.impute import fill_best, fill_drawn
+from suffice.stats.rows import take_blocks
 
 PRIOR = np.array([0.25, 0.75])
 MEANS = np.array([[0.0, 1.0], [2.0, -1.0]])
@@ -66,7 +66,7 @@ def test_known_classes_are_certain(model) -> None:
 
 
 def test_draws_are_of_the_class_and_its_conditional(model) -> None:
-    rows = [rows_at(part, np.tile(np.arange(4), 3000)) for part in ROWS]
+    rows = take_blocks(ROWS, np.tile(np.arange(4), 3000))
     found, weight = fill_drawn(model, rows, np.random.RandomState(0)), posteriors()
     numbers, levels = (cells.value.reshape(3000, -1) for cells in found)
     assert numbers.shape == (3000, 4)

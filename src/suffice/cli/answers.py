@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ..errors import DataError, count
-from ..schema import Level
+from ..schema import Level, Schema
 from .files import FileTable, check_readable, read_file, without_blanks, write_csv, write_table
 from .output import ColumnProblem, Common, TargetProblem, UsageProblem, did_you_mean, print_json, progress
 
@@ -149,13 +149,16 @@ def model_columns(estimator: GenerativeEstimator, table: Table, path: Path) -> T
     schema = estimator._fitted.schema
     if not schema.named:
         return table
-    names = [str(name) for name in schema.names]
-    present = table.column_names  # pyarrow makes the list anew each time
-    known = set(present)
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ColumnProblem.needed(missing, present, path)
-    return table.select(names)
+    return table.select(columns_there(schema, table.column_names, path))
+
+
+def columns_there(schema: Schema, names: Sequence[str], path: Path, missing_columns: str = "error") -> list[str]:
+    """Return which of the columns of a model are among those of a table; ColumnProblem if one lacks and must not."""
+    wanted, there = [str(name) for name in schema.names], set(names)
+    missing = [name for name in wanted if name not in there]
+    if missing and missing_columns == "error":
+        raise ColumnProblem.needed(missing, names, path)
+    return [name for name in wanted if name in there]
 
 
 def free_name(name: str, prefix: str, taken: Sequence[str], common: Common) -> str:

@@ -18,6 +18,7 @@ from .answers import (
     Priors,
     answer_costs,
     class_named,
+    columns_there,
     given_priors,
     load_model,
     model_columns,
@@ -30,7 +31,6 @@ from .files import check_readable
 from .models import comes_in_parts, is_many, open_parts
 from .output import (
     COMMON,
-    ColumnProblem,
     Common,
     UsageProblem,
     noting_warnings,
@@ -204,11 +204,7 @@ class _Asked:
         names = list(source.schema.names)
         check_named(names, self.target, (), self.weight, self.data, self.groups)
         check_not_read(self.target, fitted.schema, self.groups)
-        columns = [str(name) for name in fitted.schema.names]
-        absent = [name for name in columns if name not in names]
-        if absent and self.missing_columns == "error":
-            raise ColumnProblem.needed(absent, names, self.data)
-        columns = [name for name in columns if name not in absent]
+        columns = columns_there(fitted.schema, names, self.data, self.missing_columns)
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
                 self._adapted(adapt_to_table(fitted, source, watch, self.missing_columns), common)

@@ -13,6 +13,7 @@ from .answers import (
     Costs,
     Priors,
     answer_costs,
+    columns_there,
     deliver,
     free_name,
     given_priors,
@@ -24,7 +25,6 @@ from .files import check_output
 from .models import comes_in_parts, open_parts
 from .output import (
     COMMON,
-    ColumnProblem,
     Common,
     Facts,
     UsageProblem,
@@ -135,10 +135,7 @@ def _predict_parts(
     source = open_parts(data, Reading.of(estimator._fitted.schema, estimator._fitted.dialect, sheet=sheet))
     names = list(source.schema.names)
     kept = [] if not keep else names if source.csv is None else list(source.csv.names)
-    wanted = [str(name) for name in estimator.feature_names_in_]
-    missing = [name for name in wanted if name not in names]
-    if missing and told["missing_columns"] == "error":
-        raise ColumnProblem.needed(missing, names, data)
+    columns_there(estimator._fitted.schema, names, data, told["missing_columns"])
     answers = _names(estimator, told["alpha"] is not None, told["interval"] is not None)
     columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in answers)]
     with noting_warnings(common):
