@@ -205,9 +205,7 @@ class View:
         found = [None if np.isnan(cell) else levels[int(cell)] for cell in cells]
         if column.kind is Kind.NUMERIC:
             return NewColumn(column.name, column.kind, np.array(found, dtype=np.float64))
-        values = np.empty(len(found), dtype=object)
-        values[:] = found
-        return NewColumn(column.name, column.kind, values)
+        return NewColumn(column.name, column.kind, np.fromiter(found, dtype=object))
 
     def _codes(self, y: object, n: int) -> Codes:
         every, codes = label_codes(y, n, self.classes)
@@ -270,8 +268,7 @@ class View:
             )
         levels = (False, True) if isinstance(density, Bernoulli) else self.levels(position)
         if levels is not None:
-            values = np.empty(len(levels), dtype=object)
-            values[:] = levels
+            values = np.fromiter(levels, dtype=object)
             at = np.arange(len(levels), dtype=np.float64)
             return Axis(position, label, values, at, -0.5, len(levels) - 0.5, tuple(levels))
         low, high = observed_range(self._seen(rows).cells(block, j))

@@ -140,8 +140,8 @@ def _column(table: Table, position: int, rng: np.random.RandomState, holes: bool
     if kind is not Kind.BOOLEAN and known:
         known.append(_strange(known))
         codes = np.where(np.arange(table.rows) % 16 == 11, len(known) - 1, codes)
-    values = np.empty(table.rows, dtype=object)
-    values[:] = [None if gone or code < 0 else known[code] for gone, code in zip(missing, codes, strict=True)]
+    found = (None if gone or code < 0 else known[code] for gone, code in zip(missing, codes, strict=True))
+    values = np.fromiter(found, dtype=object)
     if kind is Kind.BOOLEAN and not any(value is None for value in values):
         return NewColumn(position, kind, values.astype(bool))
     return NewColumn(position, kind, values, tuple(known) if kind is Kind.CATEGORICAL else None)

@@ -194,6 +194,4 @@ def values_of(cells: Cells, kind: Kind, levels: Sequence[Level] | None) -> Cells
     found = [levels[int(code)] if code >= 0 else None for code in cells]
     if None not in found and not kind.is_label and not any(isinstance(level, str) for level in levels):
         return np.array(found, dtype=bool if kind is Kind.BOOLEAN else None)
-    values = np.empty(len(found), dtype=object)
-    values[:] = found
-    return values
+    return np.fromiter(found, dtype=object)

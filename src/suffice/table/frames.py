@@ -281,8 +281,7 @@ def _declared_objects(series: Series, declared: Sequence[Level]) -> tuple[tuple[
     """Code a pandas category of values that are not text; intervals and the like go by their text."""
     if any(hasattr(level, "year") or hasattr(level, "total_seconds") for level in declared):
         raise SchemaError.temporal(series.name, "category")
-    values = np.empty(len(series), dtype=object)
-    values[:] = [_named(value) if holds_value(value) else None for value in series.to_list()]
+    values = np.fromiter((_named(value) if holds_value(value) else None for value in series.to_list()), dtype=object)
     found, codes = factorize_objects(values, series.name)
     levels = sort_levels([*map(_named, declared), *found])
     return levels, recode(found, codes, levels)
