@@ -29,7 +29,7 @@ class UnseenLevel(NamedTuple):
     """A category of a table that a model has never seen.
 
     `rows` is how many rows of the table have it in this `column`, `known` the levels that the model knows there, `like`
-    those of them that differ from it by case or spaces only.
+    those of them that differ from it by case, spaces or type (1 and "1") only.
     """
 
     column: Name
@@ -70,13 +70,7 @@ def _unseen(column: Name, held: Mapping[Level, int], known: Weights) -> list[Uns
     strange = [level for level in held if level not in known]
     bare = _by_skeleton(known if strange else ())
     return [
-        UnseenLevel(
-            column,
-            level,
-            held[level],
-            tuple(known),
-            tuple(bare.get(skeleton(level), ())) if isinstance(level, str) else (),
-        )
+        UnseenLevel(column, level, held[level], tuple(known), tuple(bare.get(skeleton(str(level)), ())))
         for level in sorted(strange, key=lambda level: -held[level])
     ]
 
@@ -92,7 +86,7 @@ def united(found: Iterable[UnseenLevel]) -> list[UnseenLevel]:
 
 
 def warn_of_likes(found: Sequence[UnseenLevel]) -> None:
-    """Warn of levels that differ from known ones by case or spaces only."""
+    """Warn of levels that differ from known ones by case, spaces or type only."""
     for told in sentences([own for own in found if own.like]) if found else ():
         warnings.warn(told, UnseenLevelWarning, stacklevel=3)
 
@@ -112,7 +106,8 @@ def _sentence(column: Name, found: Sequence[UnseenLevel]) -> str:
     if len(found) > len(named):
         levels += f" and {len(found) - len(named):,} more"
     likes = [own for own in named if own.like]
-    alike = "".join(f"; {own.level!r} differs from {quoted(own.like)} by case or spaces only" for own in likes)
+    how = {own.level: "case or spaces" if type(own.level) is type(own.like[0]) else "type" for own in likes}
+    alike = "".join(f"; {own.level!r} differs from {quoted(own.like)} by {how[own.level]} only" for own in likes)
     return (
         f"{_rows(rows)}: {column} {levels}, never seen by the model, known {quoted(found[0].known, MOST_KNOWN)}{alike}"
     )
@@ -124,15 +119,15 @@ def _rows(rows: float) -> str:
 
 def alike(levels: Iterable[Level]) -> list[list[Level]]:
     """Return the groups of levels that differ by case or spaces only, in the order in which they come."""
-    return [group for group in _by_skeleton(levels).values() if len(group) > 1]
+    texts = [level for level in levels if isinstance(level, str)]
+    return [group for group in _by_skeleton(texts).values() if len(group) > 1]
 
 
 def _by_skeleton(levels: Iterable[Level]) -> dict[str, list[Level]]:
-    """Return the texts among levels by what they have in common, case and spaces aside."""
+    """Return levels by what they have in common as text, case and spaces aside."""
     groups: dict[str, list[Level]] = {}
     for level in levels:
-        if isinstance(level, str):
-            groups.setdefault(skeleton(level), []).append(level)
+        groups.setdefault(skeleton(str(level)), []).append(level)
     return groups
 
 

@@ -140,6 +140,13 @@ def test_unseen_levels_are_counted_and_those_alike_warned_of(model) -> None:
     assert model.unseen_levels(X) == []
 
 
+def test_unseen_levels_that_differ_by_type_are_warned_of() -> None:
+    numbers = pd.DataFrame({"c": pd.Categorical([1, 2])})
+    model = NaiveBayes().fit(numbers, ["left", "stayed"])
+    with pytest.warns(UnseenLevelWarning, match="'1' differs from 1 by type only"):
+        model.predict(numbers.astype(str))
+
+
 def test_levels_and_classes_that_differ_by_case_are_noted_with_their_counts() -> None:
     X = [["Yes"], ["yes"], ["Yes"], ["No"], ["no "]] * 4
     y = ["bad", "Bad", "bad", "good", "good"] * 4

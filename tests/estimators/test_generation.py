@@ -215,7 +215,7 @@ def test_rows_of_a_class_of_the_pool_within_a_range(penguins) -> None:
     X, y = penguins
     model = GenerativeClassifier().fit(X, y)
     free, own = model.sample(8000, random_state=1)
-    for given in ({"flipper_length_mm": (195, 205)}, {"island": "Dream"}):
+    for given in ({"flipper_length_mm": (195, 205)}, pd.Series({"island": "Dream"})):
         rows, labels = model.sample(500, label="Adelie", given=given, random_state=0)
         there = free["island"].eq("Dream") if "island" in given else free["flipper_length_mm"].between(195, 205)
         assert set(labels) == {"Adelie"}

@@ -158,7 +158,6 @@ NO_LABELS = {
     "M8": (np.array(["2020-01-01", "2020-01-02"] * 3, dtype="M8[D]"), "dates or times"),
     "dates": ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3, "dates or times|type date"),
     "datetime": (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 3)), "dates or times"),
-    "tuples": ([(1, 2), (3, 4)] * 3, "1d array"),
     "scalar": (5, "1d array"),
 }
 

@@ -99,7 +99,7 @@ def test_a_class_of_too_few_rows_is_in_every_set_and_that_is_said(rng):
     y = np.repeat(["common", "rare"], [60, 7])
     X = rng.normal(size=(67, 3)) + 3.0 * (y == "rare")[:, None]
     model = GaussianDiscriminant(shared=True).fit(X, y)
-    with pytest.warns(UserWarning, match=r"Class 'rare': too few rows .* at least 9 rows"):
+    with pytest.warns(UserWarning, match=r"Class 'rare': too few rows .* at least 9 different rows"):
         found = model.predict_set(X, by_class=True)
     assert found[:, 1].all()
     assert 0.8 < found[:60, 0].mean() < 1.0

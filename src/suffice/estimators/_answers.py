@@ -1224,7 +1224,8 @@ class Answers(State):
         """Return the categories of a table that the model has never seen, by column, the commonest first.
 
         Such a category is a level of its own, to which smoothing gives a little of every class. Questions warn
-        (`UnseenLevelWarning`) of one that differs from a known one by case or spaces only; the command line names all.
+        (`UnseenLevelWarning`) of one that differs from a known one by case, spaces or type (1 and "1") only; the
+        command line names all.
 
         Parameters
         ----------
@@ -1235,7 +1236,7 @@ class Answers(State):
         -------
         list of UnseenLevel
             Named tuples (column, level, rows, known, like): how many rows of X have it, the levels that the model knows
-            in the column, and those of them that differ from it by case or spaces only.
+            in the column, and those of them that differ from it by case, spaces or type only.
 
         Examples
         --------

@@ -45,7 +45,8 @@ def draw_rows(
     number, rng = read_count(n, "n"), check_random_state(random_state)
     known = None if label is None else _class_number(fitted, label)
     asked = fitted.joint_value
-    told, wanted = read_given(asked, given or {}), container or fitted.schema.container
+    given = {} if given is None else dict(given)
+    told, wanted = read_given(asked, given), container or fitted.schema.container
     check_fillable(asked, told.rows, asked.joint, "sample", fitted.empty_columns, new=True)
     kept = recorded_of_new(asked) if as_recorded else None
     if asked is not fitted and known is not None:
@@ -61,7 +62,7 @@ def draw_rows(
             codes = draw_codes(np.exp(fitted.log_posterior(fitted.rows(X))), rng)
     if missing:
         gone = _holes_of_kept(asked, codes, rng)
-        gone[:, asked.schema.positions(list(given or {}))] = False
+        gone[:, asked.schema.positions(list(given))] = False
         X = without_cells(X, gone)
     return X, fitted.labels[codes]
 

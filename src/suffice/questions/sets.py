@@ -51,7 +51,7 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
         warnings.warn(
             f"{'Class' if one else 'Classes'} {', '.join(few)}: too few rows to say what {share:g} of new ones "
             f"exceed, so that {'it is' if one else 'they are'} in every set. Next: give a larger alpha, or at least "
-            f"{np.ceil(1.0 / share) - 1.0:g} rows of each class.",
+            f"{max(np.ceil(1.0 / share) - 1.0, 2.0):g} different rows of each class.",
             UserWarning,
             stacklevel=4,
         )
