@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,20 +62,12 @@ AMOUNT = (
 )
 
 
-class Amounts(NamedTuple):
-    """Cells without what stands around their numbers.
+def strip_units(cells: Column) -> tuple[Column, Column, Column]:
+    """Return text cells without what stands around their numbers; they are trimmed, minus signs are plain.
 
-    `bare` are texts, those that are no amounts as they were; `unit` a currency or %, "" where there is none; `negated`
+    Those that are no amounts are as they were. With them come their units, a currency or %, "" where there is none, and
     whether parentheses stood for a minus sign.
     """
-
-    bare: Column
-    unit: Column
-    negated: Column
-
-
-def strip_units(cells: Column) -> Amounts:
-    """Return text cells without currencies, percent signs and parentheses; they are trimmed, minus signs are plain."""
     found = pc.extract_regex(cells, pattern=AMOUNT)
     names = ("open", "first", "front", "second", "inner", "back", "close")
     part = {name: pc.struct_field(found, name) for name in names}
@@ -93,7 +84,7 @@ def strip_units(cells: Column) -> Amounts:
     unit = pc.if_else(right, pc.binary_join_element_wise(part["front"], part["back"], ""), pa.scalar(""))
     for other, name in SAME.items():
         unit = pc.if_else(pc.equal(unit, other), pa.scalar(name), unit)
-    return Amounts(bare, pc.fill_null(unit, ""), pc.fill_null(pc.and_(right, opened), False))
+    return bare, pc.fill_null(unit, ""), pc.fill_null(pc.and_(right, opened), False)
 
 
 @dataclass(slots=True)

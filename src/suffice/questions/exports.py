@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._arrays import Array, np
 from .._files import whole_file
@@ -48,8 +48,7 @@ def write_sql(
         )
     query = write_query(program, dialect, source, list(keep), missing == "exact")
     if check is not False and (check is not None or find_spec("duckdb") is not None):
-        trial = on_trial(fitted, check)
-        check_query(program, trial.table, trial.order, trial.expected, missing == "exact")
+        check_query(program, *on_trial(fitted, check), missing == "exact")
     return query
 
 
@@ -68,8 +67,8 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
     made = build(program, dtype)
     data = made.SerializeToString(deterministic=True)
     if check is not False and (check is not None or find_spec("onnxruntime") is not None):
-        trial = on_trial(fitted, check)
-        check_file(data, feeds(program, trial.table, trial.order, dtype), dtype, trial.expected)
+        asked, order, expected = on_trial(fitted, check)
+        check_file(data, feeds(program, asked, order, dtype), dtype, expected)
     if path is not None:
         try:
             with whole_file(path) as file:
@@ -102,18 +101,11 @@ def trial_rows(fitted: Fitted) -> Any:
     return make_table(container, schema.named, named)
 
 
-class Trial(NamedTuple):
-    """A table, where the model's columns stand in it, and its labels (n,), posteriors (n, k) and log densities (n,)."""
+def on_trial(fitted: Fitted, check: object) -> tuple[Table, Sequence[int], tuple[list[Level], Array, Array]]:
+    """Return a table that an export is tried on, where the model's columns stand in it, and what Python answers.
 
-    table: Table
-    order: Sequence[int]
-    expected: tuple[list[Level], Array, Array]
-
-
-def on_trial(fitted: Fitted, check: object) -> Trial:
-    """Return the rows that an export is tried on, with the answers that Python gives.
-
-    `check` is what the user said: a table, or None or True for rows drawn from the model.
+    That are labels (n,), posteriors (n, k) and log densities (n,). `check` is what the user said: a table, or None or
+    True for rows drawn from the model.
     """
     rows = trial_rows(fitted) if check is None or check is True else check
     table, asked = read_table(rows), fitted.joint_value
@@ -121,7 +113,7 @@ def on_trial(fitted: Fitted, check: object) -> Trial:
         warnings.simplefilter("ignore")  # an array has no column names
         order, density = fitted.align(table), asked.log_density(asked.rows(rows))
         labels = decide.predict(fitted, rows, None, None, None).tolist()
-        return Trial(table, order, (labels, decide.posterior(fitted, rows, None), density))
+        return table, order, (labels, decide.posterior(fitted, rows, None), density)
 
 
 def _column(table: Table, position: int, rng: np.random.RandomState, holes: bool, wide: bool) -> NewColumn:
