@@ -55,6 +55,26 @@ def test_leaves_are_those_of_single_steps(kind, missing_right, n):
     assert_array_equal(trees.leaves_of(cells[::-1], 3), expected[3][::-1])
 
 
+def test_shares_without_a_row_are_those_of_counts_without_it():
+    """By counting all other rows anew; a tree that is not free for a row has no part, and other cells end elsewhere."""
+    frozen, reading, y = grown(holes=0.2, n=60)
+    trees, heavy, pi = frozen.labels, 1.0 + np.arange(60) % 3, np.array([0.3, 0.7])
+    own, cells = trees.packed.leaves_of(reading.cells, 0, len(trees)), reading.cells.copy()
+    cells[:, 1] = -1
+    shown, free = trees.packed.leaves_of(cells, 0, len(trees)), np.random.default_rng(1).random(own.shape) < 0.5
+    counts = trees.packed.count(reading.cells, y, 2, heavy).T
+    asked = own, shown, free, counts, y, heavy, pi, np.array([0.5, 4.0])
+    found = trees.packed.left_out_shares(*asked)
+    for i in range(0, 60, 9):
+        rest = trees.packed.count(np.delete(reading.cells, i, axis=0), np.delete(y, i), 2, np.delete(heavy, i)).T
+        for strength, sums in zip((0.5, 4.0), found, strict=True):
+            own_share = (rest + strength * pi) / (rest.sum(axis=1, keepdims=True) + strength)
+            assert_allclose(sums[i], own_share[shown[free[:, i], i]].sum(axis=0), rtol=1e-12)
+    for place, wrong in ((1, shown[1:]), (2, free[:, 1:]), (1, shown + 10**6), (3, counts[1:]), (5, heavy[1:])):
+        with pytest.raises(ValueError, match="leaves"):
+            trees.packed.left_out_shares(*asked[:place], wrong, *asked[place + 1 :])
+
+
 @pytest.mark.parametrize("one_class", [False, True])
 @pytest.mark.parametrize("k", [2, 3])
 def test_sums_of_values_are_the_same_to_the_last_bit(one_class, k):

@@ -134,8 +134,8 @@ class Trees:
         """Return the leaf (n,) that learns from each row, its missing cells drawn; see `drawn`."""
         return self.leaves_of(drawn(reading, tree), tree)
 
-    def in_bag(self, reading: ForestReading, tree: int) -> Flags:
-        """Return which rows (n,) had a part in the structure of a tree, if they were there: equal rows alike."""
+    def in_bag(self, reading: ForestReading, tree: int | Codes) -> Flags:
+        """Return which rows (n,) had a part in the structure of a tree, or of each of some (t, 1): equal rows alike."""
         return bagged(reading, tree, self.share)
 
     def arrays(self) -> tuple[Fields, Plain]:
@@ -170,12 +170,12 @@ class Trees:
         return found
 
 
-def bagged(reading: ForestReading, tree: int, share: float) -> Flags:
+def bagged(reading: ForestReading, tree: int | Codes, share: float) -> Flags:
     """Return which rows (n,) belong to a share of all that is dealt to a tree by their contents."""
     return np.ones(len(reading), dtype=np.bool_) if share >= 1.0 else dealt(reading.contents, tree, share)
 
 
-def dealt(keys: Keys, tree: int | Keys, share: float) -> Flags:
+def dealt(keys: Keys, tree: int | Codes, share: float) -> Flags:
     """Return which keys (n,) belong to a share of all that is dealt to a tree, or to each of some (t, 1)."""
     number = np.atleast_1d(np.asarray(tree, dtype=np.uint64)) + np.uint64(1)
     draw = mixed(keys + number * np.uint64(GOLDEN)) >> np.uint64(11)

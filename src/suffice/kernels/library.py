@@ -19,6 +19,7 @@ FUNCTIONS = {
     "suffice_add_values": "pppnpnnpppnp",
     "suffice_count_leaves": "pppnpnnppnp",
     "suffice_sum_leaves": "pppnpnnppnnp",
+    "suffice_left_out_shares": "pppnnpnppppnpp",
     "suffice_cells": "pnnnnppnp",
     "suffice_normal_scores": "pnnnnppppnp",
     "suffice_count_splines": "pnnpnppnp",

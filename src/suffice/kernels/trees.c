@@ -111,3 +111,29 @@ PUBLIC void suffice_sum_leaves(const tree_node *nodes, const int64_t *roots, con
         }
     }
 }
+
+/* total (settings, n, k) += each tree's shares of the classes in the leaf `shown` (trees, n), over the trees that are
+   `free` (trees, n) for the row: (m_c + strength * base_c) / (m + strength), with m the weights `counts` (leaves, k) less
+   `removed` of the row's own class where it is in that leaf, which is its `own`; m_c is at least 0. */
+PUBLIC void suffice_left_out_shares(const int64_t *own, const int64_t *shown, const uint8_t *free, int64_t trees,
+                                    int64_t n, const double *counts, int64_t k, const int64_t *codes,
+                                    const double *removed, const double *base, const double *strengths,
+                                    int64_t settings, double *room, double *total) {
+    for (int64_t t = 0; t < trees; t++)
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = t * n + i;
+            const double *mine = counts + shown[at] * k;
+            double held = 0.0;
+            if (!free[at]) continue;
+            for (int64_t c = 0; c < k; c++) {
+                double left = mine[c] - (c == codes[i] && shown[at] == own[at] ? removed[i] : 0.0);
+                room[c] = left > 0.0 ? left : 0.0;
+                held += room[c];
+            }
+            for (int64_t s = 0; s < settings; s++) {
+                const double part = 1.0 / (held + strengths[s]);
+                double *sums = total + (s * n + i) * k;
+                for (int64_t c = 0; c < k; c++) sums[c] += (room[c] + strengths[s] * base[c]) * part;
+            }
+        }
+}

@@ -151,6 +151,26 @@ class Packed:
         if found is not total:
             total[:, slice(None) if self.asked is None else self.asked] += found
 
+    def left_out_shares(
+        self, own: Codes, shown: Codes, free: Flags, counts: Array, codes: Codes, removed: Array, base: Array, at: Array
+    ) -> Array:
+        """Return the sums (settings, n, k) of the classes' shares in the leaves `shown` (trees, n), each row left out.
+
+        Shares are (m_c + t base_c) / (m + t) at every strength t of `at`, summed over the trees `free` (trees, n) for a
+        row; m are the weights `counts` (L, k) less `removed` (n,) of its class where that leaf is its `own`.
+        """
+        codes, counts, k = below(codes, counts.shape[1]), np.ascontiguousarray(counts), counts.shape[1]
+        (trees, n), shapes = own.shape, {shown.shape, free.shape, (len(own), len(codes)), (len(own), len(removed))}
+        if shapes != {own.shape} or len(counts) != self.leaves or len(base) != k:
+            raise ValueError(f"leaves of {own.shape} trees and rows, {sorted(shapes)}, and counts {counts.shape}")
+        if own.size and not 0 <= min(own.min(), shown.min()) <= max(own.max(), shown.max()) < self.leaves:
+            raise ValueError(f"leaves that are none of {self.leaves}")
+        total, room, *rest = np.zeros((len(at), n, k)), np.empty(k), *map(np.ascontiguousarray, (removed, base, at))
+        of_trees = [np.ascontiguousarray(each) for each in (own, shown, free)]
+        here = *map(address, of_trees), trees, n, address(counts), k, address(codes)
+        library().suffice_left_out_shares(*here, *map(address, rest), len(at), address(room), address(total))
+        return total
+
     @property
     def _trees(self) -> tuple[int, int, int]:
         return address(self.nodes), address(self.roots), address(self.leaf)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ..._arrays import Array, Codes, Flags, np
+from ..._arrays import Array, Codes, np
 from ...errors import DataError, ExportError
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
@@ -188,21 +188,13 @@ class ForestMember(TreeMember):
         Where some columns are `hidden`, or levels that no other row has, they are judged by the leaves in which the
         other cells end, but are of those in which all of them do.
         """
-        reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares[:, None]
-        every, codes, shown = np.arange(len(sample)), sample.codes, sample.cells(hidden, sample.unseen)
-        total, judges = np.zeros((len(strengths), len(pi), len(sample))), np.zeros(len(sample))
-        bags: list[Flags] = [trees.in_bag(reading, t) for t in range(len(trees))]
-        seen_by_all = np.all(bags, axis=0)
-        for t, bag in enumerate(bags):
-            free = (~bag | seen_by_all).astype(np.float64)
-            leaves = own = trees.leaves_of(reading.cells, t)
-            if shown is not reading.cells:
-                leaves = trees.leaves_of(shown, t)
-            counts = np.take(self.counts, leaves, axis=1)
-            counts[codes, every] -= sample.removed * (leaves == own)
-            np.maximum(counts, 0.0, out=counts)
-            held = counts.sum(axis=0)
-            for sums, strength in zip(total, strengths, strict=True):
-                sums += (counts + strength * pi) * (free / (held + strength))
-            judges += free
-        return np.ascontiguousarray((np.log(total / judges) - np.log(pi)).swapaxes(1, 2))
+        reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares
+        shown = sample.cells(hidden, sample.unseen)
+        own = leaves = trees.packed.leaves_of(reading.cells, 0, len(trees))
+        if shown is not reading.cells:
+            leaves = trees.packed.leaves_of(shown, 0, len(trees))
+        bags = np.broadcast_to(trees.in_bag(reading, np.arange(len(trees))[:, None]), own.shape)
+        free = ~bags | bags.all(axis=0)
+        counts, at = self.counts.T, np.asarray(strengths, dtype=np.float64)
+        total = trees.packed.left_out_shares(own, leaves, free, counts, sample.codes, sample.removed, pi, at)
+        return np.asarray(np.log(total / free.sum(axis=0)[:, None]) - np.log(pi))
