@@ -67,9 +67,8 @@ def test_shares_without_a_row_are_those_of_counts_without_it():
     found = trees.packed.left_out_shares(*asked)
     for i in range(0, 60, 9):
         rest = trees.packed.count(np.delete(reading.cells, i, axis=0), np.delete(y, i), 2, np.delete(heavy, i)).T
-        for strength, sums in zip((0.5, 4.0), found, strict=True):
-            own_share = (rest + strength * pi) / (rest.sum(axis=1, keepdims=True) + strength)
-            assert_allclose(sums[i], own_share[shown[free[:, i], i]].sum(axis=0), rtol=1e-12)
+        shares = [(rest + t * pi) / (rest.sum(axis=1, keepdims=True) + t) for t in (0.5, 4.0)]
+        assert_allclose(found[:, i], [part[shown[free[:, i], i]].sum(axis=0) for part in shares], rtol=1e-12)
     for place, wrong in ((1, shown[1:]), (2, free[:, 1:]), (1, shown + 10**6), (3, counts[1:]), (5, heavy[1:])):
         with pytest.raises(ValueError, match="leaves"):
             trees.packed.left_out_shares(*asked[:place], wrong, *asked[place + 1 :])
