@@ -58,14 +58,11 @@ def by_subsets(trees, values, cover, row):
     for node in reversed(range(len(held))):
         if trees.column[node] >= 0:
             held[node] = held[trees.left[node]] + held[trees.right[node]]
-    subsets = [own for size in range(D + 1) for own in itertools.combinations(range(D), size)]
-    game = {own: sum(worth(trees, values, root, row, own, held) for root in trees.roots) for own in subsets}
+    sets = [own for size in range(D + 1) for own in itertools.combinations(range(D), size)]
+    game = {own: sum(worth(trees, values, root, row, own, held) for root in trees.roots) for own in sets}
     out = np.zeros((D, values.shape[1]))
-    for j in range(D):
-        for own in subsets:
-            if j not in own:
-                gain = game[tuple(sorted((*own, j)))] - game[own]
-                out[j] += gain / (D * comb(D - 1, len(own)))
+    for own, j in ((own, j) for own in sets for j in range(D) if j not in own):
+        out[j] += (game[tuple(sorted((*own, j)))] - game[own]) / (D * comb(D - 1, len(own)))
     return out
 
 
