@@ -1,6 +1,7 @@
 """The questions every estimator answers, each against Bayes' rule written out with scipy."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp
@@ -130,11 +131,11 @@ def test_costs(blobs, rng):
     """The answer is the class of least expected cost Σ_i p(i | x) costs[i, j]."""
     X, y = blobs
     model = GaussianDiscriminant().fit(X, y)
-    p = model.predict_proba(X)
-    for costs in (1 - np.eye(3), rng.random((3, 3)), np.array([[0, 1, 1], [50, 0, 1], [1, 1, 0]])):
-        expected = model.classes_[(p[:, :, None] * costs[None]).sum(axis=1).argmin(axis=1)]
-        assert_array_equal(model.predict(X, costs=costs), expected)
-        assert_array_equal(model.predict(X, costs=costs.tolist()), expected)
+    p, names = model.predict_proba(X), model.classes_
+    for costs in (1 - np.eye(3), rng.random((3, 3)), np.array([[5, 1, 2], [50, 0, 1], [1, 1, 0]])):
+        expected = names[(p[:, :, None] * costs[None]).sum(axis=1).argmin(axis=1)]
+        for told in (costs, costs.tolist(), pd.DataFrame(costs, names, names).iloc[::-1, ::-1]):
+            assert_array_equal(model.predict(X, costs=told), expected)
     assert_array_equal(model.predict(X, costs=1 - np.eye(3)), model.predict(X))
     q = model.predict_proba(X, priors="uniform")
     found = model.predict(X, priors="uniform", costs=costs)

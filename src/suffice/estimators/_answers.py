@@ -62,7 +62,8 @@ class Answers(State):
         priors : array (k,), dict by label or "uniform", optional
             Replaces the class priors.
         costs : array (k, k), optional
-            `costs[i][j]` is the cost of answering class j when the truth is class i, in the order of `classes_`;
+            `costs[i][j]` is the cost of answering class j when the truth is class i, in the order of `classes_` (or of
+            the names of rows and columns of a data frame of pandas, where these are the classes);
             without it a wrong answer costs 1 and a right one 0.
         reject : float, optional
             The cost of giving no answer. Where the best answer is expected to cost more, there is none: the row gets

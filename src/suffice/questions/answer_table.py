@@ -119,7 +119,7 @@ def answers_of(
     if interval is not None:
         check_interval(fitted, interval)
     limits = None if alpha is None else set_limits(fitted, alpha, by_class)
-    matrix = None if costs is None else check_costs(costs, len(fitted.labels))
+    matrix = None if costs is None else check_costs(costs, fitted.statistics.classes)
     return Answers(fitted, priors, reject, keep or {}, tuple(columns), limits, matrix, interval=interval)
 
 

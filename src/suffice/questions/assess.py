@@ -155,7 +155,7 @@ def _share_learned(fitted: Fitted, tally: Tally) -> float | None:
 
 
 def _matrix(fitted: Fitted, costs: object) -> Array | None:
-    return None if costs is None else check_costs(costs, len(fitted.statistics.classes))
+    return None if costs is None else check_costs(costs, fitted.statistics.classes)
 
 
 def conclude(fitted: Fitted, tally: Tally, priors: object, costs: object) -> Assessment:

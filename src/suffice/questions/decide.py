@@ -8,7 +8,7 @@ doi:10.1162/089976602753284446): each step replaces π_k by the mean posterior o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +18,7 @@ from .._arrays import Array, NDArray, is_number, nnls, np, row_chunks, solve_tri
 from .._arrays_api import fetch, is_device_array, namespace, put
 from ..errors import SettingError, either, setting
 from ..fitted import Fitted
+from ..schema import Level
 
 MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
 
@@ -25,7 +26,7 @@ MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
 def predict(fitted: Fitted, X: object, priors: object, costs: object, reject: float | None) -> Any:
     """Return the label of each row (n,): the most probable, or of least expected cost; None where none is given."""
     k = len(fitted.statistics.classes)
-    matrix = None if costs is None else check_costs(costs, k)
+    matrix = None if costs is None else check_costs(costs, fitted.statistics.classes)
     bound = None if reject is None else _check_reject(reject, free=matrix is not None)
     leading = matrix is None and bound is None  # a rare class may cost much
     found = [classify.decide(log_posterior(fitted, part, priors, leading), matrix, bound) for part in _in_parts(X, k)]
@@ -98,8 +99,14 @@ def _check_reject(reject: object, free: bool) -> float:
     return float(reject)
 
 
-def check_costs(costs: object, k: int) -> Array:
-    """Return what answers, in columns, cost for true classes, in rows (k, k); SettingError for what is none."""
+def check_costs(costs: Any, classes: Sequence[Level]) -> Array:
+    """Return what answers, in columns, cost for true classes, in rows (k, k); SettingError for what is none.
+
+    The rows and columns of a data frame of pandas that are named by the `classes` may have any order.
+    """
+    k = len(classes)
+    if hasattr(costs, "reindex") and costs.shape == (k, k) and set(costs.index) == set(costs.columns) == set(classes):
+        costs = costs.reindex(index=classes, columns=classes)
     try:
         matrix = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):

@@ -183,7 +183,10 @@ def _is_empty(series: Series) -> bool:
 
 
 def _objects(series: Series) -> Cells:
-    """Return the cells of a column of objects; `to_numpy` would ask them all whether they are missing."""
+    """Return the cells of a column as objects; `to_numpy` would ask them all whether they are missing.
+
+    Nor would it keep the nulls of a dictionary of Arrow in chunks.
+    """
     return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
@@ -306,9 +309,7 @@ def label_values(y: Any, dates: bool = False) -> Cells:
         return _integers(series)
     if series.dtype.is_float():
         return np.asarray(series.to_numpy())
-    values = np.empty(len(series), dtype=object)  # through a list: a chunked dictionary array would lose its nulls
-    values[:] = series.to_list()
-    return values
+    return _objects(series)
 
 
 def _labels_array(y: Any) -> Cells:
@@ -322,6 +323,4 @@ def _labels_array(y: Any) -> Cells:
         return values
     if values.dtype.kind in "US" and all(isinstance(item, str) for item in items):
         return values
-    kept = np.empty(len(items), dtype=object)
-    kept[:] = items
-    return kept
+    return np.fromiter(items, dtype=object, count=len(items))
