@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np, pattern_groups
+from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian
+from ..em.cell_passes import fill
 from ..em.cells import complete_shared
-from ..stats import GaussianStats, PatternStats
+from ..stats import FullScatter, GaussianStats, PatternStats
 
 STEPS = 10
 RIDGE = 1e-8  # of the mean variance, added where no class is known and columns may lie along each other
@@ -58,19 +59,7 @@ class Guess:
         covariance[np.diag_indices(len(covariance))] += 1e-8
         return cls(done.mean[0], covariance)
 
-    def fill(self, cells: Array, codes: Codes, k: int, weight: Array) -> tuple[Array, Array]:
-        """Return rows with missing cells as expected from the others, and by class (k, p, p) what that leaves open."""
-        out, rest = cells.copy(), np.zeros((k, *self.covariance.shape))
-        for seen, index in pattern_groups(~np.isnan(cells)):
-            hidden = np.setdiff1d(np.arange(cells.shape[1]), seen)
-            if not len(hidden):
-                continue
-            across = self.covariance[np.ix_(seen, hidden)]
-            slope = np.linalg.solve(self.covariance[np.ix_(seen, seen)], across)
-            centered = cells[np.ix_(index, seen)] - self.center[seen]
-            out[np.ix_(index, hidden)] = self.center[hidden] + centered @ slope
-            left = self.covariance[np.ix_(hidden, hidden)] - across.T @ slope
-            held = np.bincount(codes[index], weights=weight[index], minlength=k)
-            for c in np.flatnonzero(held):
-                rest[c][np.ix_(hidden, hidden)] += held[c] * left
-        return out, rest
+    def completed(self, cells: Array, codes: Codes, k: int, weight: Array) -> GaussianStats:
+        """Return statistics of rows (n, p) at what their missing cells are expected to hold; see `em.cell_passes`."""
+        law = Gaussian(np.tile(self.center, (k, 1)), Full.factor(self.covariance[None]), tuple(range(len(self.center))))
+        return fill(cells, codes, k, weight, law, FullScatter).dense()

@@ -224,11 +224,8 @@ def summarize_block(version: str, reading: BinnedRows, codes: Codes, k: int, wei
     total = PatternStats.zero(k, columns.width(version))
     heavy = np.ones(len(codes)) if weight is None else weight
     for part in row_chunks(len(codes), CHUNK_ROWS):
-        own = codes[part]
-        cells, rest = columns.guess[version].fill(columns.gaussian(version, reading[part]), own, k, heavy[part])
-        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
-        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
-        total = total.merge(PatternStats(open_too, {}))
+        cells = columns.gaussian(version, reading[part])
+        total = total.merge(PatternStats(columns.guess[version].completed(cells, codes[part], k, heavy[part]), {}))
     return total
 
 
