@@ -169,8 +169,8 @@ def joint_code(columns: Iterable[Codes], sizes: Sequence[int]) -> Codes:
     return joint
 
 
-def pattern_groups(observed: Flags) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield (observed columns, row numbers) for each pattern of observed cells in a mask (n, d)."""
+def pattern_groups(observed: Flags, least: int = 0) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield (observed columns, row numbers) for each pattern of at least so many rows in a mask (n, d)."""
     if not observed.shape[1]:
         yield np.zeros(0, dtype=np.int64), np.arange(len(observed))
         return
@@ -178,9 +178,10 @@ def pattern_groups(observed: Flags) -> Iterator[tuple[NDArray[np.int64], NDArray
     keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
-    bounds = np.cumsum(np.bincount(inverse))[:-1]
-    for start, index in zip(first, np.split(order, bounds), strict=True):
-        yield np.flatnonzero(observed[start]), index
+    counts = np.bincount(inverse)
+    stops = np.cumsum(counts)
+    for group in np.flatnonzero(counts >= least):
+        yield np.flatnonzero(observed[first[group]]), order[stops[group] - counts[group] : stops[group]]
 
 
 class _User:

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.leave_one_out.wishart import LeftOut, WishartClasses
+from suffice.leave_one_out.wishart import LeftOut, Removal, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column
@@ -69,7 +69,9 @@ def test_gaussians_of_some_columns_left_out(table, strength):
     X, y, weight = table
     member, seen = wishart(X, y, weight), np.array([0, 2, 3])
     left = LeftOut(X[:, seen], y, weight, weight)
-    found = member.marginal_left_out(left, np.tile(seen, (72, 1)), strength, 0.1)
+    found = member.marginal_left_out(
+        left, Removal.of(member.stats.weight, left), np.tile(seen, (72, 1)), strength, 0.1
+    )[..., 0]
     ((_, _, exact),) = member.restricted(seen).path(left, (strength,), (0.1,), balanced=False)
     ((_, _, balanced),) = member.restricted(seen).path(left, (strength,), (0.1,))
     own = np.arange(72), y
@@ -78,6 +80,10 @@ def test_gaussians_of_some_columns_left_out(table, strength):
         assert_allclose(found, exact, atol=EXACT)
     else:
         assert np.abs(found - balanced).max() < 0.3 * np.abs(exact - balanced).max()
+    holes = np.where(np.arange(72)[:, None] % 7 == np.arange(X.shape[1]), np.nan, X)
+    for j, but_one in enumerate(member.marginals_but_one(LeftOut(holes, y, weight, weight), strength, 0.1)):
+        holed = LeftOut(np.where(np.arange(X.shape[1]) == j, np.nan, holes), y, weight, weight)
+        assert_allclose(but_one, member.marginals(holed, strength, 0.1), atol=EXACT)
 
 
 def test_one_dependence_of_many_levels(rng):

@@ -241,12 +241,25 @@ class GaussianMember(BlockMember):
         cells = sample.rows.gaussian_without(self.version, hidden)
         left = LeftOut(cells, sample.codes, sample.removed, sample.weight)
         out, rare = np.zeros((len(cells), len(self.prior.stats.weight))), np.ones(len(cells), dtype=np.bool_)
-        for seen, rows in pattern_groups(~np.isnan(cells)):
-            if len(seen) and len(rows) >= MANY:
+        for seen, rows in pattern_groups(~np.isnan(cells), least=MANY):
+            if len(seen):
                 own, rare[rows] = replace(left.take(rows), rows=cells[np.ix_(rows, seen)]), False
                 ((_, _, out[rows]),) = self.prior.restricted(seen).path(own, (self.strength,), (self.sphere,))
-        out[rare] = self.prior.marginals(left.take(np.flatnonzero(rare)), self.strength, self.sphere)
+        columns, few = self.columns_read, np.flatnonzero(rare)
+        gone = np.flatnonzero(np.isin(columns.owners[columns.used[self.version]], hidden.columns))
+        if len(gone) == 1 and not hidden.as_missing and self.version not in columns.basis and len(few) > len(cells) / 2:
+            out[few] = self._without_each(sample)[gone[0], few]
+        else:
+            out[few] = self.prior.marginals(left.take(few), self.strength, self.sphere)
         return out
+
+    def _without_each(self, sample: Sample) -> Array:
+        """Return log densities (p, n, k) without each column, each row left out; of the same rows, made once."""
+        shared, name = sample.rows.shared, f"{self.name} but one, {self.strength}, {self.sphere}"
+        if name not in shared:
+            left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
+            shared[name] = self.prior.marginals_but_one(left, self.strength, self.sphere)
+        return np.asarray(shared[name])
 
 
 def scores_beside(density: Any, cells: Callable[[BinnedRows], Array], reading: BinnedRows, name: str) -> Array:
