@@ -10,6 +10,7 @@ from suffice import GenerativeClassifier
 from suffice.automatic import columns as frozen_columns
 from suffice.automatic.folds import FoldedGaussians
 from suffice.automatic.members import gaussian
+from suffice.leave_one_out.by_columns import marginals
 from suffice.leave_one_out.wishart import LeftOut
 
 OFTEN = 1.0  # of work: with this bound every table takes long
@@ -76,7 +77,7 @@ def test_rows_of_folds_are_scored_as_by_factors_of_their_own() -> None:
         for v, (member, cells) in enumerate(zip(folds.members, folds.cells, strict=True)):
             rows = len(cells)
             left = LeftOut(cells, np.zeros(rows, dtype=np.int64), np.zeros(rows), np.ones(rows))
-            expected = member.marginals(left, strength, sphere)
+            expected = marginals(member, left, strength, sphere)
             assert_allclose(found[folds.place == v], expected, rtol=1e-9, atol=1e-9)
 
 

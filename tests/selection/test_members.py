@@ -10,7 +10,8 @@ from scipy.special import gammaln
 from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.leave_one_out.wishart import LeftOut, Removal, WishartClasses
+from suffice.leave_one_out.by_columns import marginal_left_out, marginals, marginals_but_one
+from suffice.leave_one_out.wishart import LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column
@@ -69,9 +70,7 @@ def test_gaussians_of_some_columns_left_out(table, strength):
     X, y, weight = table
     member, seen = wishart(X, y, weight), np.array([0, 2, 3])
     left = LeftOut(X[:, seen], y, weight, weight)
-    found = member.marginal_left_out(
-        left, Removal.of(member.stats.weight, left), np.tile(seen, (72, 1)), strength, 0.1
-    )[..., 0]
+    found = marginal_left_out(member, left, removal, np.tile(seen, (72, 1)), strength, 0.1)[..., 0]
     ((_, _, exact),) = member.restricted(seen).path(left, (strength,), (0.1,), balanced=False)
     ((_, _, balanced),) = member.restricted(seen).path(left, (strength,), (0.1,))
     own = np.arange(72), y
@@ -81,9 +80,9 @@ def test_gaussians_of_some_columns_left_out(table, strength):
     else:
         assert np.abs(found - balanced).max() < 0.3 * np.abs(exact - balanced).max()
     holes = np.where(np.arange(72)[:, None] % 7 == np.arange(X.shape[1]), np.nan, X)
-    for j, but_one in enumerate(member.marginals_but_one(LeftOut(holes, y, weight, weight), strength, 0.1)):
+    for j, but_one in enumerate(marginals_but_one(member, LeftOut(holes, y, weight, weight), strength, 0.1)):
         holed = LeftOut(np.where(np.arange(X.shape[1]) == j, np.nan, holes), y, weight, weight)
-        assert_allclose(but_one, member.marginals(holed, strength, 0.1), atol=EXACT)
+        assert_allclose(but_one, marginals(member, holed, strength, 0.1), atol=EXACT)
 
 
 def test_one_dependence_of_many_levels(rng):

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from .._arrays import (
-    IN_MEMORY,
     Array,
     Codes,
     Flags,
@@ -25,8 +24,6 @@ from .._arrays import (
     gammaln,
     invert_triangular,
     np,
-    row_chunks,
-    rows_within,
 )
 from ..densities import Full, MultivariateT
 from ..kernels.left_out import Leaving
@@ -380,94 +377,6 @@ class WishartClasses:
             for a, own in zip(strengths, found.T, strict=True):
                 yield sphere, float(a), own
 
-    def marginals(self, left: LeftOut, strength: float, sphere: float) -> Array:
-        """Return log densities (n, k) of the cells that are not missing (NaN), each row left out, balanced."""
-        out, width = np.zeros((len(left.rows), len(self.stats.weight))), left.rows.shape[1]
-        whole = np.flatnonzero(~np.isnan(left.rows).any(axis=1))
-        if len(whole) and width:
-            ((_, _, out[whole]),) = self.path(left.take(whole), (strength,), (sphere,))
-        for rows, some, removal, seen in self._by_size(left, width - 1):
-            out[rows] = self.marginal_left_out(some, removal, seen, strength, sphere)[..., 0]
-        return out
-
-    def marginals_but_one(self, left: LeftOut, strength: float, sphere: float) -> Array:
-        """Return log densities (p, n, k) of the cells that are not missing but one, each row left out, balanced."""
-        out = np.repeat(self.marginals(left, strength, sphere)[None], left.rows.shape[1], axis=0)
-        for rows, some, removal, seen in self._by_size(left, left.rows.shape[1]):
-            found = self.marginal_left_out(some, removal, seen, strength, sphere, but_one=True)
-            out[seen, rows[:, None]] = found.transpose(0, 2, 1)
-        return out
-
-    def _by_size(self, left: LeftOut, most: int) -> Iterator[tuple[Codes, LeftOut, Removal, Codes]]:
-        """Yield rows with equally many cells, up to `most`: numbers, these cells, removals, and columns (n, o)."""
-        known, removal = ~np.isnan(left.rows), Removal.of(self.stats.weight, left)
-        count = known.sum(axis=1)
-        for o in np.unique(count[(count > 0) & (count <= most)]):
-            index = np.flatnonzero(count == o)
-            for part in row_chunks(len(index), rows_within(8 * len(self.stats.weight) * o * o, IN_MEMORY)):
-                rows = index[part]
-                seen = np.nonzero(known[rows])[1].reshape(len(rows), o)
-                some = replace(left.take(rows), rows=np.take_along_axis(left.rows[rows], seen, axis=1))
-                yield rows, some, removal.take(rows), seen
-
-    def marginal_left_out(
-        self, left: LeftOut, removal: Removal, seen: Codes, strength: float, sphere: float, but_one: bool = False
-    ) -> Array:
-        """Return log densities (n, k, 1) of cells (n, o) in the columns `seen` (n, o), each row left out, balanced.
-
-        With `but_one` (n, k, o), each of them of all these cells but one: where Λ = M⁻¹, that of the rows and columns
-        that are left is Λ − Λ_·j Λ_j· / Λ_jj. The formulas are those of `path`, on the blocks of the matrices that
-        belong to the columns a row has; what an average row of another class would take away is known from traces, as
-        Σ_j d_jᵀ M⁻¹ d_j = tr(M⁻¹ S).
-        """
-        o = seen.shape[1]
-        freedom, endless = np.maximum(self.freedom - left.removed, 1.0), bool(np.isinf(strength))
-        square = seen[:, :, None], seen[:, None, :]
-        base = self._bases(square, sphere, freedom)[:, None]
-        scatter = np.moveaxis(self.stats.scatter.values[(slice(None), *square)], 0, 1)  # (n, k, o, o)
-        matrix = base * freedom[:, None, None, None] if endless else strength * base + scatter
-        inverse, log_det = np.linalg.inv(matrix), np.linalg.slogdet(matrix)[1][..., None]
-        means = np.moveaxis(self.stats.mean[:, seen], 0, 1)  # (n, k, o)
-        rows = np.arange(len(seen))
-        shift, own = left.rows[:, None] - means, left.rows - means[rows, left.codes]
-        half, turned = np.matmul(inverse, own[:, None, :, None])[..., 0], np.matmul(inverse, shift[..., None])[..., 0]
-        length, cross = np.einsum("nko,no->nk", half, own)[..., None], np.einsum("nko,nko->nk", half, shift)[..., None]
-        far, size = np.einsum("nko,nko->nk", turned, shift)[..., None], np.einsum("nkii->nki", inverse)
-        if but_one:
-            length, cross, far = length - half**2 / size, cross - half * turned / size, far - turned**2 / size
-            log_det, o = log_det + np.log(size), o - 1
-        mine = np.zeros((*means.shape[:2], 1), dtype=bool)
-        mine[rows, left.codes] = True
-        h, stretch, rest, removed = (
-            part[:, None, None] for part in (removal.h, removal.stretch, removal.rest, left.removed)
-        )
-        lighter = (1.0 - sphere) * (1.0 if endless else strength / freedom[:, None, None]) * h
-        beta = lighter if endless else lighter + np.where(mine, h, 0.0)
-        left_over = np.maximum(1.0 - beta * length, LEAST)
-        stretch = np.where(mine, stretch, 1.0)
-        squares = far * stretch**2 + beta * (cross * stretch) ** 2 / left_over
-        log_dets = log_det + np.log(left_over)
-        n, lost = self.stats.weight[:, None], removal.usual
-        weight = np.where(mine, rest, np.maximum(n, 0.5))
-        if not endless:
-            others = ~mine & (n > lost)
-            fewer = np.where(n > lost, n - lost, 1.0)
-            times = removed / lost if lost > 0 else np.zeros(removed.shape)
-            trace = np.einsum("nkij,nkij->nk", inverse, scatter)[..., None]
-            pulled = np.einsum("nki,nkij,nkj->nk", turned, scatter, turned)[..., None]
-            if but_one:
-                both, ratio = np.matmul(inverse, scatter), turned / size
-                own_trace = np.einsum("nkij,nkji->nki", both, inverse)
-                pulled = pulled - 2.0 * ratio * np.matmul(both, turned[..., None])[..., 0] + ratio**2 * own_trace
-                trace = trace - own_trace / size
-            usual = trace / np.maximum(n, 1e-300)
-            kept = np.maximum(1.0 - lost * n / fewer * usual, LEAST)
-            squares = squares + others * times * (lost / fewer / kept * pulled + usual * (lost / fewer) ** 2)
-            log_dets = log_dets + others * times * np.log(kept)
-            weight = np.maximum(weight - others * removed, 0.5)
-        df = freedom[:, None, None] + 1.0 if endless else strength + weight + 1.0
-        return log_student(squares, log_dets, weight, df, o)
-
     def own_left_out(self, left: LeftOut, seen: Codes) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, f): f (n,) log densities, under the own class, of cells (n, o) in the columns `seen` (n, o).
 
@@ -479,7 +388,7 @@ class WishartClasses:
         scatter = self.stats.scatter.values[(left.codes[:, None, None], *square)]
         own = left.rows - self.stats.mean[left.codes[:, None], seen]
         for sphere in SPHERES:
-            lower = np.linalg.cholesky(self._bases(square, sphere, freedom))
+            lower = np.linalg.cholesky(self.bases(square, sphere, freedom))
             log_det = 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             half = np.linalg.solve(lower, scatter)
             values, vectors = np.linalg.eigh(np.linalg.solve(lower, half.transpose(0, 2, 1)))
@@ -525,7 +434,7 @@ class WishartClasses:
         base[np.diag_indices(len(base))] += sphere * self.tau + JITTER
         return np.asarray(base)
 
-    def _bases(self, square: tuple[Codes, Codes], sphere: float, freedom: Array) -> Array:
+    def bases(self, square: tuple[Codes, Codes], sphere: float, freedom: Array) -> Array:
         """Return the blocks of B (n, o, o) of some columns, for each row with its own ν (n,)."""
         base = ((1.0 - sphere) / freedom)[:, None, None] * self.within[square]
         index = np.arange(base.shape[1])

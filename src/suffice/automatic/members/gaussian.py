@@ -13,6 +13,7 @@ from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
 from ...densities.gaussian import MANY
 from ...export.program import Term
+from ...leave_one_out.by_columns import marginals, marginals_but_one
 from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain, under
@@ -235,7 +236,7 @@ class GaussianMember(BlockMember):
     def left_out(self, sample: Sample) -> Array:
         """Return class-balanced log densities, missing cells integrated out."""
         left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
-        return self.prior.marginals(left, self.strength, self.sphere)
+        return marginals(self.prior, left, self.strength, self.sphere)
 
     def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
         cells = sample.rows.gaussian_without(self.version, hidden)
@@ -250,7 +251,7 @@ class GaussianMember(BlockMember):
         if len(gone) == 1 and not hidden.as_missing and self.version not in columns.basis and len(few) > len(cells) / 2:
             out[few] = self._without_each(sample)[gone[0], few]
         else:
-            out[few] = self.prior.marginals(left.take(few), self.strength, self.sphere)
+            out[few] = marginals(self.prior, left.take(few), self.strength, self.sphere)
         return out
 
     def _without_each(self, sample: Sample) -> Array:
@@ -258,7 +259,7 @@ class GaussianMember(BlockMember):
         shared, name = sample.rows.shared, f"{self.name} but one, {self.strength}, {self.sphere}"
         if name not in shared:
             left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
-            shared[name] = self.prior.marginals_but_one(left, self.strength, self.sphere)
+            shared[name] = marginals_but_one(self.prior, left, self.strength, self.sphere)
         return np.asarray(shared[name])
 
 
