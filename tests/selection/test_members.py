@@ -11,7 +11,7 @@ from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.subclasses import Split, choose_split
 from suffice.leave_one_out.by_columns import marginal_left_out, marginals, marginals_but_one
-from suffice.leave_one_out.wishart import LeftOut, WishartClasses
+from suffice.leave_one_out.wishart import LeftOut, Removal, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column
@@ -70,6 +70,7 @@ def test_gaussians_of_some_columns_left_out(table, strength):
     X, y, weight = table
     member, seen = wishart(X, y, weight), np.array([0, 2, 3])
     left = LeftOut(X[:, seen], y, weight, weight)
+    removal = Removal.of(member.stats.weight, left)
     found = marginal_left_out(member, left, removal, np.tile(seen, (72, 1)), strength, 0.1)[..., 0]
     ((_, _, exact),) = member.restricted(seen).path(left, (strength,), (0.1,), balanced=False)
     ((_, _, balanced),) = member.restricted(seen).path(left, (strength,), (0.1,))
