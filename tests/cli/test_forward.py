@@ -73,7 +73,7 @@ def test_what_cannot_be_is_refused_in_words_of_options(cli, write, tmp_path, tur
     holes.loc[3, "iso"] = None
     data, model = write("t.csv", holes.iloc[:90].to_csv(index=False)), tmp_path / "m.suffice"
     done = cli("compare", data, "--target", "y", "--time", "iso")
-    assert "1 of 90 rows have no time (the first is row 4)" in done.complaint
+    assert "1 of 90 rows has no time (the first is row 4)" in done.complaint
     for words, expected in {
         ("--time", "nope"): "'nope' for --time",
         ("--time", "y"): "--target and --time are both",

@@ -34,7 +34,7 @@ def test_suspects_are_those_of_the_library_by_their_rows_in_the_file(cli, slippe
     table, file = slipped
     out = tmp_path / "suspects.parquet"
     done = cli("labels", file, "--target", "species", "--fdr", 0.1, "-o", out).ok()
-    assert "1 of 344 rows have no 'species'" in done.err
+    assert "1 of 344 rows has no 'species'" in done.err
     found = pq.read_table(out)
     assert found.column_names == ["row", "given", "p_wrong", "likeliest_other", "because"]
     there = table.filter(table["species"].is_valid())

@@ -225,7 +225,7 @@ def test_rows_of_groups_known_before_are_not_judged():
     ("time", "words"),
     [
         (np.zeros(80), "one period"),
-        (np.append(np.arange(79.0), np.nan), r"1 of 80 rows have no time \(the first is row 79\)"),
+        (np.append(np.arange(79.0), np.nan), r"1 of 80 rows has no time \(the first is row 79\)"),
         ([None, *range(79)], "first is row 0"),
         (np.arange(70), "80 rows and 70 times"),
         ([f"{d % 28 + 1:02}.03.2026" for d in range(80)], r"'01.03.2026' are dates that do not sort"),

@@ -103,8 +103,7 @@ def read_training(
         keep_them = f" Such values tell nothing of other rows. To keep them: {drop_flags(list(dropped), '--keep')}"
         common.remark(f"Left out: {reasons}.{'' if table.auto_drop else keep_them}")
     _check_columns(columns, target)
-    if unlabelled:
-        common.remark(f"{unlabelled} of {rows.num_rows + unlabelled} rows have no {target!r} and were left out.")
+    _remark_unlabelled(unlabelled, rows.num_rows, target, common)
     _remark_names(columns, common)
     belong = None if groups is None else group_values(rows.column(groups))
     times = None if time is None else time_values(rows.column(time), table.dates)
@@ -224,8 +223,7 @@ def read_batch(
     others = rows.drop_columns([target, *(name for name in also if name != time or name not in schema.names)])
     belong = None if groups is None else group_values(rows.column(groups))
     columns = model_columns(estimator, others, path)
-    if unlabelled:
-        common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
+    _remark_unlabelled(unlabelled, rows.num_rows, target, common)
     times = None if time is None else time_values(found.written([time]).column(time).take(numbers - 1))
     return Training(columns, rows.column(target), weights, unlabelled, numbers, belong, found.dialect, times)
 
@@ -324,6 +322,12 @@ def weight_values(column: Column, name: str) -> Array:
         raise WeightProblem.of(name, f"{bad} of {len(values)} cells are missing, infinite or negative")
     found: Array = values.to_numpy()
     return found
+
+
+def _remark_unlabelled(unlabelled: int, others: int, target: str, common: Common) -> None:
+    if unlabelled:
+        have, were = ("has", "was") if unlabelled == 1 else ("have", "were")
+        common.remark(f"{unlabelled} of {others + unlabelled} rows {have} no {target!r} and {were} left out.")
 
 
 def _check_columns(columns: Table, target: str) -> None:

@@ -289,4 +289,4 @@ class RepeatedRowsWarning(UserWarning):
 
 
 class UnseenLevelWarning(UserWarning):
-    """A table has a category that a model has never seen, and and a known one is like it: see `UnseenLevel`."""
+    """A table has a category that a model has never seen, though a known one is like it: see `UnseenLevel`."""

@@ -48,8 +48,7 @@ class Trees:
     def leaf(self) -> Codes:
         """The number of each leaf among all leaves, −1 at other nodes (m,)."""
         out = np.full(len(self.column), -1, dtype=np.int64)
-        leaves = np.flatnonzero(self.column < 0)
-        out[leaves] = np.arange(len(leaves))
+        out[self.leaf_nodes] = np.arange(len(self.leaf_nodes))
         return out
 
     @cached_property
@@ -228,20 +227,17 @@ class TreeScores:
 
     def scores(self, cells: Cells) -> Array:
         """Return F (n, k) of rows by their cells."""
-        return self._linked(self._sums(cells))
-
-    def _sums(self, cells: Cells) -> Array:
         total = np.zeros((len(cells), self.values.shape[1]))
         if len(cells) <= FEW_ROWS:
             for leaves in self.trees.all_leaves(cells).T:
                 total += self.values[leaves]
-            return total
+        else:
 
-        def add(part: slice) -> None:
-            self.trees.packed.add_values(cells[part], *self._by_leaf, total[part])
+            def add(part: slice) -> None:
+                self.trees.packed.add_values(cells[part], *self._by_leaf, total[part])
 
-        parallel_each(add, row_chunks(len(cells), TOGETHER), cost=100.0 * len(cells) * len(self.trees))
-        return total
+            parallel_each(add, row_chunks(len(cells), TOGETHER), cost=100.0 * len(cells) * len(self.trees))
+        return np.asarray((np.log(np.maximum(total, 1e-300)) if self.logs else total) + self.base)
 
     @cached_property
     def _by_leaf(self) -> tuple[NDArray[np.int32], Array, Array]:
@@ -251,9 +247,6 @@ class TreeScores:
         held = np.logical_or.reduceat(values != 0.0, first) if len(first) else np.zeros((0, 1), dtype=np.bool_)
         only = np.where(held.sum(axis=1) == 1, held.argmax(axis=1), -1).astype(np.int32)
         return only, values[np.arange(len(values)), np.maximum(only, 0)[tree]], values
-
-    def _linked(self, total: Array) -> Array:
-        return np.asarray((np.log(np.maximum(total, 1e-300)) if self.logs else total) + self.base)
 
     def contributions(self, cells: Cells) -> Array:
         """Return what each column adds to F (n, d, k): Shapley values, columns not looked at averaged over.

@@ -17,24 +17,6 @@ Parts = Literal["classes", "calibration", "thresholds", "confusion"]
 MOST_CLASSES = 12  # whose confusion is printed as a table; of more, the commonest mistakes
 MOST_LINES = 30
 WIDE = 80
-SAME_NAMES = (  # in the answer as plain values
-    *("rows", "weight", "accuracy", "accuracy_interval", "expected_accuracy", "balanced_accuracy", "log_loss"),
-    *("log_loss_error", "brier_score", "calibration_error", "roc_auc_error", "costs", "realised_cost"),
-    *("expected_cost", "confusion"),
-)
-NAMES = {name: name for name in SAME_NAMES} | {
-    "rows_without_label": "unlabelled",
-    "always_commonest": "commonest",
-    "always_commonest_accuracy": "commonest_accuracy",
-    "class_shares_log_loss": "shares_log_loss",
-    "rows_called_impossible": "impossible",
-    "roc_auc": "mean_roc_auc",
-    "pr_auc": "mean_pr_auc",
-    "f1": "mean_f1",
-    "always_cheapest": "constant",
-    "always_cheapest_cost": "constant_cost",
-    "share_learned": "learned",
-}
 LEAST_REST = 1e-6  # by which a threshold stays below 1
 
 
@@ -163,16 +145,43 @@ class Assessment:
         label = self.positive(positive)
         unknown = [{"label": own, "rows": rows} for own, rows in self.unknown.items()]
         threshold = None if label is None or not self.support[self._place(label)] else self.thresholds(label)
-        found: dict[str, Any] = {name: getattr(self, own) for name, own in NAMES.items()}
-        found |= {
-            "rows_of_unknown_classes": sum(self.unknown.values()),
-            "unknown_classes": unknown,
-            "classes": records({"label": self.classes, **self._by_class()}),
-            "calibration": records(self.calibration),
-            "positive": label,
-            "thresholds": None if threshold is None else records(threshold),
-        }
-        return plain(found if self.groups is None else found | {"groups": self.groups})
+        return plain(
+            {
+                "rows": self.rows,
+                "weight": self.weight,
+                **({} if self.groups is None else {"groups": self.groups}),
+                "rows_without_label": self.unlabelled,
+                "rows_of_unknown_classes": sum(self.unknown.values()),
+                "unknown_classes": unknown,
+                "accuracy": self.accuracy,
+                "accuracy_interval": self.accuracy_interval,
+                "expected_accuracy": self.expected_accuracy,
+                "always_commonest": self.commonest,
+                "always_commonest_accuracy": self.commonest_accuracy,
+                "balanced_accuracy": self.balanced_accuracy,
+                "log_loss": self.log_loss,
+                "log_loss_error": self.log_loss_error,
+                "class_shares_log_loss": self.shares_log_loss,
+                "rows_called_impossible": self.impossible,
+                "brier_score": self.brier_score,
+                "calibration_error": self.calibration_error,
+                "roc_auc": self.mean_roc_auc,
+                "roc_auc_error": self.roc_auc_error,
+                "pr_auc": self.mean_pr_auc,
+                "f1": self.mean_f1,
+                "costs": self.costs,
+                "realised_cost": self.realised_cost,
+                "expected_cost": self.expected_cost,
+                "always_cheapest": self.constant,
+                "always_cheapest_cost": self.constant_cost,
+                "share_learned": self.learned,
+                "classes": records({"label": self.classes, **self._by_class()}),
+                "confusion": self.confusion,
+                "calibration": records(self.calibration),
+                "positive": label,
+                "thresholds": None if threshold is None else records(threshold),
+            }
+        )
 
     def to_frame(self, what: Parts = "classes", positive: object = None) -> Any:
         """Return one of the tables as a data frame, of the library that the model was fitted with where it was one.

@@ -177,9 +177,10 @@ def read_times(time: object, rows: int) -> NDArray[Any]:
     missing = [row for row, cell in enumerate(cells) if not holds_value(cell)]
     if missing:
         first = missing[0] if either("Python", "") else missing[0] + 1
+        have = "has" if len(missing) == 1 else "have"
         raise DataError(
-            f"{len(missing)} of {rows} rows have no time (the first is row {first}). Next: leave these rows out, or "
-            "fill in their times."
+            f"{len(missing)} of {rows} rows {have} no time (the first is row {first}). "
+            "Next: leave these rows out, or fill in their times."
         )
     if all(isinstance(cell, str) for cell in cells):
         return _times_of_text(cells)
