@@ -24,6 +24,12 @@ from suffice.stats.counts import CodedColumns
 SEEDS = range(3)
 
 
+@pytest.fixture
+def few_settings(monkeypatch):
+    """Four settings to choose between instead of twelve, for laws that hold whichever is chosen."""
+    monkeypatch.setattr(joined, "SPHERES", (0.1,))
+
+
 def blobs(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Three overlapping Gaussian classes of the same means for every seed."""
     rng = np.random.default_rng([7, seed])
@@ -36,7 +42,7 @@ def few_labels(y: np.ndarray, known: int) -> np.ndarray:
     return np.where(np.arange(len(y)) < known, y, None)
 
 
-def mixed(n: int = 160, holes: float = 0.1) -> tuple[pd.DataFrame, np.ndarray]:
+def mixed(n: int = 90, holes: float = 0.1) -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
     X, y = blobs(0, n)
     X[rng.random(X.shape) < holes] = np.nan
@@ -61,8 +67,8 @@ def note_of(model: GenerativeClassifier) -> list[Kind]:
 def test_they_help_where_classes_are_clusters():
     gains, densities = [], []
     for seed in SEEDS:
-        X, y = blobs(seed, 300)
-        new, truth = blobs(100 + seed, 1500)
+        X, y = blobs(seed, 200)
+        new, truth = blobs(100 + seed, 1000)
         alone = GenerativeClassifier().fit(X[:15], y[:15])
         both = GenerativeClassifier().fit(X, few_labels(y, 15))
         gains.append(fresh_loss(alone, new, truth) - fresh_loss(both, new, truth))
@@ -77,9 +83,9 @@ def test_noise_is_no_worse_than_chance():
     apart = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
+        X, y = rng.normal(size=(250, 5)), rng.integers(0, 2, 250)
         new, truth = rng.normal(size=(1000, 5)), rng.integers(0, 2, 1000)
-        both = GenerativeClassifier().fit(X, np.where(np.arange(400) < 40, y.astype(object), None))
+        both = GenerativeClassifier().fit(X, np.where(np.arange(250) < 40, y.astype(object), None))
         apart.append(fresh_loss(both, new, truth) - fresh_loss(GenerativeClassifier().fit(X[:40], y[:40]), new, truth))
     assert np.mean(apart) < 2 * np.std(apart) / np.sqrt(len(apart)) + 0.01
 
@@ -128,16 +134,6 @@ def judged(monkeypatch):
     return codes, np.arange(24) // 2 % 4, scores
 
 
-def test_scores_of_a_fold_do_not_depend_on_its_labels(judged):
-    codes, place, scores = judged
-    before = scores(codes)
-    for fold in (0, 3):
-        other = np.where(place == fold, 1 - codes, codes)
-        for (_, a), (_, b) in zip(before, scores(other), strict=True):
-            assert_array_equal(a[place == fold], b[place == fold])
-            assert not np.array_equal(a[place != fold], b[place != fold])
-
-
 def plain_em(cells, codes, unlabelled, weight, a, sphere, share):
     """EM of two classes under the prior of `leave_one_out.wishart`, written out; returns log densities of rows."""
 
@@ -169,6 +165,7 @@ def plain_em(cells, codes, unlabelled, weight, a, sphere, share):
 
 
 def test_they_are_those_of_em_without_the_fold(judged):
+    """Whatever labels the rows of the fold have."""
     codes, place, scores = judged
     found = scores(codes)
     assert len(found) == 2 * 12
@@ -182,7 +179,7 @@ def test_they_are_those_of_em_without_the_fold(judged):
             assert_allclose(got[~some], density(rows.cells[~some]), atol=1e-6)
 
 
-def test_a_setting_as_good_as_the_best_that_says_least_is_chosen(judged):
+def test_a_setting_as_good_as_the_best_that_says_least_is_chosen():
     """Where all are right about every row, the one whose densities differ least."""
     rng = np.random.default_rng(0)
     codes = np.arange(30) % 2
@@ -190,9 +187,9 @@ def test_a_setting_as_good_as_the_best_that_says_least_is_chosen(judged):
     rows = joined.Rows(X, codes, np.ones(30), U, np.ones(50), 2)
     judge = HoldoutScorer(codes, np.zeros((30, 2)), np.ones(30), np.ones(30))
     (strength, sphere, share), _ = joined.choose_setting(rows, X, np.arange(30) // 2 % 5, judge)
+    own = rows.climb(strength, sphere, share).density(strength, sphere).log_density(X)
     for other in product(joined.STRENGTHS, joined.SPHERES, joined.SHARES):
         found = rows.climb(*other).density(*other[:2]).log_density(X)
-        own = rows.climb(strength, sphere, share).density(strength, sphere).log_density(X)
         assert np.ptp(own, axis=1).mean() <= 1.05 * np.ptp(found, axis=1).mean()
 
 
@@ -200,15 +197,15 @@ def test_a_setting_as_good_as_the_best_that_says_least_is_chosen(judged):
 
 
 @pytest.mark.slow
-def test_every_order_of_learning_gives_one_model(tmp_path):
+def test_every_order_of_learning_gives_one_model(few_settings, tmp_path):
     frame, y = mixed()
     labels = few_labels(y, 40)
     whole = GenerativeClassifier().fit(frame, labels)
     expected, density = whole.predict_log_proba(frame), whole.score_samples(frame)
     known, rest = slice(0, 40), slice(40, None)
     added = GenerativeClassifier().partial_fit(frame[known], y[known]).partial_fit(frame[rest], labels[rest])
-    halves = GenerativeClassifier().partial_fit(frame[:80], labels[:80])
-    merged = halves.merge(GenerativeClassifier().partial_fit(frame[:10], y[:10]).partial_fit(frame[80:], labels[80:]))
+    halves = GenerativeClassifier().partial_fit(frame[:60], labels[:60])
+    merged = halves.merge(GenerativeClassifier().partial_fit(frame[:10], y[:10]).partial_fit(frame[60:], labels[60:]))
     merged.forget(frame[:10], y[:10])
     whole.save(tmp_path / "model")
     table = GenerativeClassifier().fit_table(frame.assign(kind=labels), target="kind")
@@ -218,23 +215,23 @@ def test_every_order_of_learning_gives_one_model(tmp_path):
         assert note_of(model) == note_of(whole)
 
 
-def test_forgotten_they_leave_no_trace():
+def test_forgotten_they_leave_no_trace(few_settings):
     frame, y = mixed()
     labels = few_labels(y, 40)
     model = GenerativeClassifier().partial_fit(frame, labels)
     with pytest.raises(NotLearnedError, match="without a label"):
         model.forget(frame[:1], [None])  # learned with its label
-    model.forget(frame[40:100], labels[40:100])
-    fewer = GenerativeClassifier().fit(frame.drop(range(40, 100)), np.delete(labels, range(40, 100)))
+    model.forget(frame[40:60], labels[40:60])
+    fewer = GenerativeClassifier().fit(frame.drop(range(40, 60)), np.delete(labels, range(40, 60)))
     assert_array_equal(model.predict_log_proba(frame), fewer.predict_log_proba(frame))
-    model.forget(frame[100:], labels[100:])
+    model.forget(frame[60:], labels[60:])
     alone = GenerativeClassifier().fit(frame[:40], y[:40])
     assert_array_equal(model.predict_log_proba(frame), alone.predict_log_proba(frame))
     assert_array_equal(model.score_samples(frame), alone.score_samples(frame))
 
 
-def test_edits_of_classes_leave_them(tmp_path):
-    X, y = blobs(0, 120)
+def test_edits_of_classes_leave_them(few_settings):
+    X, y = blobs(0, 90)
     labels = few_labels(y, 45)
     model = GenerativeClassifier().partial_fit(X, labels).drop_class("elm").rename_classes({"oak": "yew"})
     kept = labels != "elm"
@@ -246,7 +243,7 @@ def test_edits_of_classes_leave_them(tmp_path):
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
-def test_weight_2_is_the_row_twice():
+def test_weight_2_is_the_row_twice(few_settings):
     X, y = blobs(1, 100)
     labels = few_labels(y, 30)
     twice = np.where((np.arange(100) >= 30) & (np.arange(100) % 2 == 0), 2.0, 1.0)  # those without a label
@@ -258,35 +255,34 @@ def test_weight_2_is_the_row_twice():
     assert_allclose(weighted.score_samples(X), copied.score_samples(X), atol=1e-9)
 
 
-def test_no_more_than_2000_are_kept_the_same_ones_however_they_come():
-    X, y = blobs(3, 5000)
+def test_no_more_than_2000_are_kept_the_same_ones_however_they_come(few_settings):
+    X, y = blobs(3, 2400)
     labels = few_labels(y, 30)
-    whole = GenerativeClassifier().fit(X, labels)
-    parts = GenerativeClassifier().partial_fit(X[:100], labels[:100])
-    for start in range(100, 5000, 700):
-        parts.partial_fit(X[start : start + 700], labels[start : start + 700])
+    whole, parts = GenerativeClassifier().fit(X, labels), GenerativeClassifier()
+    for start in range(0, 2400, 800):
+        parts.partial_fit(X[start : start + 800], labels[start : start + 800])
     assert len(whole.statistics_.unlabelled.codes) == 2000
     assert_array_equal(parts.predict_log_proba(X[:50]), whole.predict_log_proba(X[:50]))
 
 
 @pytest.mark.slow
 def test_released_and_exported(tmp_path):
-    frame, y = mixed(400, 0.0)
-    model = GenerativeClassifier(members="generative").fit(frame, few_labels(y, 120))
+    frame, y = mixed(240, 0.0)
+    model = GenerativeClassifier(members="generative").fit(frame, few_labels(y, 90))
     assert note_of(model) == [Kind.JOINED]
     assert model.to_sql("duckdb")  # which is tried against the model before it is handed out
     assert_allclose(model.explain(frame[:3]).sum(axis=1).shape, (3, 3))
-    assert np.isfinite(model.leave_one_out(frame[:120], y[:120])).all()
+    assert np.isfinite(model.leave_one_out(frame[:90], y[:90])).all()
     released = model.release()
     assert released.statistics_.unlabelled is None
-    alone = GenerativeClassifier(members="generative").fit(frame[:120], y[:120]).release()
+    alone = GenerativeClassifier(members="generative").fit(frame[:90], y[:90]).release()
     assert_array_equal(released.predict_log_proba(frame), alone.predict_log_proba(frame))
 
 
 # --- odd tables -------------------------------------------------------------------------------------------------------
 
 
-def test_odd_rows_without_a_label():
+def test_odd_rows_without_a_label(few_settings):
     frame, y = mixed(80)
     labels = few_labels(y, 30)
     frame.loc[40:50, "word"] = "never seen with a label"
@@ -300,10 +296,10 @@ def test_odd_rows_without_a_label():
     assert np.isfinite(one.sample(3, random_state=0)[0]["a"]).all()
 
 
-@pytest.mark.parametrize("known", [2, 4, 9])
-def test_fewer_rows_than_columns(known):
-    X, y = blobs(0, 40)
-    wide = np.concatenate([X, np.random.default_rng(0).normal(size=(40, 60))], axis=1)
+@pytest.mark.parametrize("known", [2, 9])
+def test_fewer_rows_than_columns(known, few_settings):
+    X, y = blobs(0, 30)
+    wide = np.concatenate([X, np.random.default_rng(0).normal(size=(30, 40))], axis=1)
     model = GenerativeClassifier().fit(wide, few_labels(y, known))
     assert np.isfinite(model.predict_log_proba(wide)).all()
     assert np.isfinite(model.score_samples(wide)).all()

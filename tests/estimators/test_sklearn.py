@@ -14,7 +14,6 @@ CHECKED = [
     GaussianDiscriminant(shared=True),
     GaussianDiscriminant("diagonal", divisor="unbiased", priors="uniform"),
     GaussianDiscriminant(shrinkage=0.1, missing="error"),
-    GaussianDiscriminant(shrinkage="loo"),
     NaiveBayes(),
     NaiveBayes("categorical", smoothing=0.0),
     GenerativeClassifier(),
