@@ -45,18 +45,17 @@ def loss_of(model, X, y) -> float:
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    """Of 40 tables of 160 rows, at twice the rows; 90 % intervals, 31 of 40 being 3 standard deviations below."""
+    """Of 24 tables of 160 rows, at twice the rows; 90 % intervals, 17 of 24 being 3 standard deviations below."""
     model, new = GaussianDiscriminant(shared=True), two_classes(0, 10_000)
     truth = np.mean([loss_of(model.fit(*two_classes(1000 + i, 320)), *new) for i in range(60)])
     now = np.mean([loss_of(model.fit(*two_classes(2000 + i, 160)), *new) for i in range(60)])
     held = gained = 0
-    for seed in range(40):
+    for seed in range(24):
         curve = model.learning_curve(*two_classes(seed, 160), random_state=seed)
         there, more = curve.project(320), curve.gain()
         held += there.low <= truth <= there.high
         gained += more.low <= now - truth <= more.high
-    assert held >= 31
-    assert gained >= 31
+    assert min(held, gained) >= 17
 
 
 def test_projections_of_ever_more_rows_approach_the_bayes_loss():
@@ -137,7 +136,8 @@ def test_every_kind_of_model_has_one(model):
     assert_allclose(curve.chance, np.log(2), atol=0.05)
 
 
-def test_the_automatic_classifier_and_mixed_columns():
+def test_the_automatic_classifier_and_mixed_columns(monkeypatch):
+    monkeypatch.setattr(curves, "FOLDS", 2)
     X, y = two_classes(6, 100)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(word=np.where(y == "low", "blue", None))
     labels = np.where(np.arange(100) < 95, y, None)  # the others are left out

@@ -1,10 +1,12 @@
-"""Sets of classes where cells are missing, and by class: coverage of fresh rows of known distribution."""
+"""Sets of classes, of all cells, of few and by class: coverage of fresh rows, and what is refused."""
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris, load_wine
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
 from suffice.conformal import threshold
+from suffice.errors import DataError, SettingError
 from suffice.questions.held_out import missing_in
 
 D, FRESH = 6, 1500
@@ -49,7 +51,7 @@ def too_few(n, alpha=0.1, draws=1):
     ids=["shared", "full", "naive Bayes", "naive Bayes, holes", "mixture", "forest", "automatic"],
 )
 def test_sets_cover_whatever_number_of_cells_is_known(rng, make, n, draws, holes):
-    found = {known: [] for known in range(D + 1)}
+    found = {known: [] for known in range(0, D + 1, 2)}
     for _ in range(draws):
         model = make().fit(*draw(rng, n, holes=holes))
         X, y = draw(rng, FRESH if draws > 1 else 300)
@@ -160,3 +162,37 @@ def test_a_released_model_whose_priors_are_others_has_no_sets(rng):
     released.set_params(priors=[0.2, 0.2, 0.6])
     with pytest.raises(Exception, match="their priors"):
         released.predict_set(MEANS)
+
+
+def test_sets_cover_and_grow_with_confidence(rng):
+    X, y = load_wine(return_X_y=True)
+    X = X[:, :3]
+    hits, sizes = [], []
+    for _ in range(10):
+        order = rng.permutation(len(y))
+        model = GaussianDiscriminant().fit(X[order[:120]], y[order[:120]])
+        new = order[120:]
+        found = [model.predict_set(X[new], alpha) for alpha in (0.05, 0.2)]
+        assert (found[0] | ~found[1]).all()
+        hits.append([part[np.arange(len(new)), y[new]].mean() for part in found])
+        sizes.append([part.sum(axis=1).mean() for part in found])
+    shares = np.mean(hits, axis=0)
+    assert abs(shares[0] - 0.95) < 3 * np.sqrt(0.05 * 0.95 / 580)
+    assert abs(shares[1] - 0.80) < 3 * np.sqrt(0.20 * 0.80 / 580)
+    assert np.mean(sizes, axis=0)[0] > np.mean(sizes, axis=0)[1]
+
+
+def test_a_model_that_learns_more_is_judged_anew():
+    X, y = load_iris(return_X_y=True)
+    model = GaussianDiscriminant(shared=True).fit(X[::2], y[::2])
+    model.predict_set(X)
+    model.partial_fit(X[1::2], y[1::2])
+    assert (model.predict_set(X, 0.02) == GaussianDiscriminant(shared=True).fit(X, y).predict_set(X, 0.02)).all()
+
+
+def test_what_cannot_work_is_refused(blobs):
+    X, y = blobs
+    with pytest.raises(SettingError, match="alpha"):
+        GaussianDiscriminant().fit(X, y).predict_set(X, 1.0)
+    with pytest.raises(DataError, match="keep_rows=2000"):
+        GaussianDiscriminant(keep_rows=0).fit(X, y).predict_set(X)
