@@ -85,7 +85,7 @@ def test_each_step_equals_a_fit_to_the_periods_before_it(model):
     assert_array_equal(found.learned, np.cumsum(np.bincount(time))[:-1])
 
 
-LATE = [*product((NaiveBayes(), GaussianDiscriminant()), (False, True)), (GenerativeClassifier(), True)]
+LATE = [*product((NaiveBayes(), GaussianDiscriminant()), (False, True)), (GenerativeForest(), True)]
 
 
 @pytest.mark.parametrize(("model", "weighted"), LATE, ids=str)
@@ -142,7 +142,7 @@ def test_a_boundary_that_turns_is_seen_and_one_that_stays_is_not():
 
 def test_what_a_model_has_learned_can_be_the_period_before_all():
     X, y, time = mixed(120, 3)
-    for model in (NaiveBayes(), GenerativeClassifier()):
+    for model in (NaiveBayes(), GenerativeForest()):
         whole = model.validate_forward(X, y, time=time, windows=[1])
         model.fit(X[time == 0], y[time == 0])
         kept = model.statistics_

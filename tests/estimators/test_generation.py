@@ -94,9 +94,9 @@ def test_naive_bayes_category_by_hand() -> None:
     assert a * 4 / 5 + b * 1 / 7 > a * 1 / 5 + b * 6 / 7
     assert model.impute([["red", None], [None, None]]).tolist() == [["red", "round"], ["blue", "flat"]]
     assert model.impute([["red", None]], ["b"]).tolist() == [["red", "flat"]]
-    drawn = np.array([table[0, 1] for table in model.impute([["red", None]], draws=2000, random_state=0)])
+    drawn = np.array([table[0, 1] for table in model.impute([["red", None]], draws=600, random_state=0)])
     share = (a * 4 / 5 + b * 1 / 7) / (a + b)
-    assert stats.binomtest(int((drawn == "round").sum()), 2000, share).pvalue > LEVEL
+    assert stats.binomtest(int((drawn == "round").sum()), 600, share).pvalue > LEVEL
 
 
 def test_an_unseen_category_counts_as_at_prediction_and_is_left_alone(penguins) -> None:
@@ -196,8 +196,8 @@ def test_rows_within_ranges_are_the_others_left_out(penguins, model, given, trie
     X = X if "island" in given or isinstance(model, GenerativeForest) else X[NUMBERS]
     model.fit(X, y)
     with pytest.warns(Remark, match=r"Of .* rows drawn") if tried else contextlib.nullcontext():
-        rows, labels = model.sample(1500, given=given, random_state=2, as_recorded=as_recorded)
-    free, own = model.sample(20_000, random_state=1, as_recorded=as_recorded)
+        rows, labels = model.sample(800, given=given, random_state=2, as_recorded=as_recorded)
+    free, own = model.sample(10_000, random_state=1, as_recorded=as_recorded)
     for table in (rows, free):
         table["there"] = True
         for name, (low, high) in ((n, v) for n, v in given.items() if isinstance(v, tuple)):
@@ -214,9 +214,9 @@ def test_rows_within_ranges_are_the_others_left_out(penguins, model, given, trie
 def test_rows_of_a_class_of_the_pool_within_a_range(penguins) -> None:
     X, y = penguins
     model = GenerativeClassifier().fit(X, y)
-    free, own = model.sample(8000, random_state=1)
+    free, own = model.sample(4000, random_state=1)
     for given in ({"flipper_length_mm": (195, 205)}, pd.Series({"island": "Dream"})):
-        rows, labels = model.sample(500, label="Adelie", given=given, random_state=0)
+        rows, labels = model.sample(300, label="Adelie", given=given, random_state=0)
         there = free["island"].eq("Dream") if "island" in given else free["flipper_length_mm"].between(195, 205)
         assert set(labels) == {"Adelie"}
         for name in NUMBERS:

@@ -19,7 +19,7 @@ TINY = 1e-3  # seconds
 
 @pytest.fixture(scope="module")
 def rows() -> tuple[np.ndarray, np.ndarray]:
-    return make_classification(2400, 8, n_informative=5, n_classes=3, random_state=0)
+    return make_classification(1000, 8, n_informative=5, n_classes=3, random_state=0)
 
 
 def test_an_ample_limit_changes_no_bit(rows) -> None:
@@ -49,10 +49,10 @@ def test_the_limit_is_kept_to_after_edits_and_in_files(rows, tmp_path) -> None:
     again = load(tmp_path / "model.suffice")
     assert again.time_limit == TINY
     np.testing.assert_array_equal(again.predict_proba(X[:50]), model.predict_proba(X[:50]))
-    half = GenerativeClassifier(time_limit=TINY).fit(X[:1500], y[:1500])
+    half = GenerativeClassifier(time_limit=TINY).fit(X[:600], y[:600])
     for edited in (
-        GenerativeClassifier(time_limit=TINY).fit(X[:1500], y[:1500]).partial_fit(X[1500:], y[1500:]),
-        GenerativeClassifier(time_limit=TINY).fit(X[1500:], y[1500:]).merge(half),
+        GenerativeClassifier(time_limit=TINY).fit(X[:600], y[:600]).partial_fit(X[600:], y[600:]),
+        GenerativeClassifier(time_limit=TINY).fit(X[600:], y[600:]).merge(half),
         model.forget(X[:10], y[:10]),
     ):
         assert "boosted trees" not in {own["name"] for own in edited.members_}
