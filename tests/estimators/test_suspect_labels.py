@@ -135,23 +135,6 @@ def test_a_row_gets_the_same_answer_alone_as_among_all(make) -> None:
     assert_allclose(model.suspect_labels(X[50:53], label[50:53]), whole[50:53], atol=1e-9)
 
 
-@ALL
-def test_weight_two_is_the_row_twice_all_of_which_leave(make) -> None:
-    """By the conventions of leave-one-out; whole numbers are copies, and only their proportions matter to densities."""
-    X, _, label, _ = simulate(90, uniform(2, 0.1), 3.5, 11)
-    two = np.full(90, 2.0)
-    model = make().fit(X, label, sample_weight=two)
-    p = model.suspect_labels(X, label, sample_weight=two)
-    assert ((p >= 0) & (p <= 1)).all()
-    left_out = np.exp(model.leave_one_out(X, label, sample_weight=two))
-    plain = np.exp(make().fit(X, label).leave_one_out(X, label))
-    if make is MODELS["full"]:  # maximum likelihood, which knows proportions alone
-        assert_allclose(left_out, plain, atol=1e-9)
-    if not isinstance(model, GenerativeForest):
-        single = make().fit(X, label).suspect_labels(X, label)
-        assert np.abs(p - single).mean() < 0.03
-
-
 @FEW
 def test_a_row_of_weight_zero_is_judged_as_a_new_one_and_says_nothing_of_the_channel(make) -> None:
     X, _, label, _ = simulate(300, uniform(2, 0.1), 3.5, 13)
@@ -234,8 +217,6 @@ def test_what_is_refused() -> None:
         MixtureDiscriminant(n_components=2, random_state=0).fit(X, y).suspect_labels(X, y)
     with pytest.raises(DataError, match="released"):
         model.release().suspect_labels(X, y)
-    with pytest.raises(DataError, match="released"):
-        GenerativeClassifier().fit(X, y).release().suspect_labels(X, y)
 
 
 def test_a_model_that_keeps_no_rows_judges_those_that_are_given() -> None:
