@@ -337,9 +337,9 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float 
     BLAS runs one thread in each worker. Results come in order, so a fold over them is reproducible.
     """
     items = list(items)
-    threads = 1 if _inside.worker else min(workers(), len(items))
+    threads = 1 if _inside.worker or cost < 2e7 or len(items) < 2 else min(workers(), len(items))
     with single_blas_thread():
-        if threads <= 1 or cost < 2e7:
+        if threads == 1:
             yield from map(function, items)
             return
         job = _Job(function, items)

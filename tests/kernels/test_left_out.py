@@ -1,9 +1,10 @@
-"""Rows left out by compiled kernels and by NumPy: the same bits; what does not fit together is refused unread."""
+"""Rows left out by compiled kernels and by NumPy; what does not fit together is refused unread."""
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
-from suffice.kernels.left_out import Leaving
+from suffice.kernels.left_out import Leaving, Tempered
 
 
 def terms(n=4, a=2):
@@ -13,20 +14,15 @@ def terms(n=4, a=2):
 def test_what_does_not_fit_together_is_refused():
     leaving, strengths, dets = Leaving.of(*np.ones((6, 4))), np.ones((3, 2)), np.zeros((2, 2))
     constants, place = np.zeros((2, 1, 2)), np.zeros(4, dtype=np.int64)
-    for wrong in (terms(n=3), terms(a=3)):
+    shapes = (terms(n=3), None, strengths), (terms(a=3), None, strengths), (terms(), np.ones((3, 2)), strengths)
+    for wrong, pulled, times in (*shapes, (terms(), None, strengths[:2])):
         with pytest.raises(ValueError, match="4 rows and strengths"):
-            leaving.take_out(*wrong, None, strengths, 1e-9)
-    with pytest.raises(ValueError, match="4 rows and strengths"):
-        leaving.take_out(*terms(), np.ones((3, 2)), strengths, 1e-9)
-    with pytest.raises(ValueError, match="4 rows and strengths"):
-        leaving.take_out(*terms(), None, strengths[:2], 1e-9)
+            leaving.take_out(*wrong, pulled, times, 1e-9)
     with pytest.raises(ValueError, match="not contiguous"):
         leaving.take_out(*terms()[:2], np.ones((2, 4)).T, None, strengths, 1e-9)
     for wrong in (place - 1, place + 1, place[:3]):
         with pytest.raises(ValueError, match="kinds other than 1"):
             leaving.log_densities(*terms()[:2], wrong, constants, dets)
-    with pytest.raises(ValueError, match="terms"):
-        leaving.log_densities(*terms()[:2], place, np.zeros((2, 1, 3)), dets)
 
 
 def test_one_row_by_hand():
@@ -37,3 +33,15 @@ def test_one_row_by_hand():
     np.testing.assert_allclose([squares[0, 0], length[0, 0]], [45.75, 0.5], rtol=1e-15)
     one.log_densities(squares, length, np.zeros(1, np.int64), np.array([[[10.0]], [[2.0]]]), np.array([[1.0], [4.0]]))
     np.testing.assert_allclose(squares, 10.0 - (0.5 * (1.0 + 0.5 + 4.0) + 2.0 * 45.75), rtol=1e-15)
+
+
+def test_a_loss_at_a_temperature_and_its_derivatives():
+    """They are moments of the scores under the posterior; scores that lie far from 0 tell what their differences do."""
+    rng = np.random.default_rng(0)
+    offset, scores, codes, share = rng.normal(size=(9, 3)), rng.normal(size=(9, 3)), np.arange(9) % 3, np.arange(9) / 36
+    posterior = softmax(offset + 0.7 * scores, axis=1)
+    mean = (posterior * scores).sum(axis=1)
+    spread = (posterior * (scores - mean[:, None]) ** 2).sum(axis=1)
+    own = np.arange(9), codes
+    moments = share @ -np.log(posterior[own]), share @ (mean - scores[own]), share @ spread
+    np.testing.assert_allclose(Tempered(offset, scores + 1e5, codes, 2.0 * share)(0.7), moments, rtol=1e-9)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
+from .._arrays import Array, Codes, log_softmax, np
+from ..kernels.left_out import Tempered
 from ..losses import CHANCE, LabelledRows, error_of_choice
 from ..stats.rows import taken
 from .limits import ENOUGH_ROWS
@@ -94,11 +95,11 @@ class HoldoutScorer:
 
     def temperature(self, scores: Array) -> tuple[float, float]:
         """Return the least mean log-loss of softmax(offset + t · scores) over t ≥ 0, and t, by Newton's method."""
-        at = _Tempered.of(self, scores)
+        at = Tempered(self.offset, scores, self.codes, self.weight)
         t = 1.0
         loss, slope, curvature = at(t)
         for _ in range(TEMPERATURE_STEPS):
-            step = float(np.clip(slope / max(curvature, 1e-12), -t, 4.0 * t)) if t > 1e-6 else 0.0
+            step = max(-t, min(slope / max(curvature, 1e-12), 4.0 * t)) if t > 1e-6 else 0.0
             new = min(max(t - step, 0.02 * t), 5.0 * t)
             there = at(new)
             while there[0] > loss + 1e-12 and abs(new - t) > 1e-4 * t:
@@ -109,42 +110,3 @@ class HoldoutScorer:
             if done:
                 break
         return loss, t
-
-
-@dataclass(frozen=True, slots=True)
-class _Tempered:
-    """The mean log-loss at a temperature, by blocks of rows that stay in cache.
-
-    A block holds `offset` and `scores` (k, rows), rows last: no reduction runs along a short last axis. `own` is where
-    the own classes are in these, `weight` what the rows are of all.
-    """
-
-    blocks: tuple[tuple[Array, Array, Codes, Array], ...]
-
-    @classmethod
-    def of(cls, judge: HoldoutScorer, scores: Array) -> _Tempered:
-        weight, found = judge.weight / judge.weight.sum(), []
-        for rows in row_chunks(len(scores), rows_within(32 * scores.shape[1], least=64)):
-            block, codes = np.array(scores[rows].T, dtype=np.float64, order="C"), judge.codes[rows]
-            block -= block.max(axis=0)
-            own = codes * len(codes) + np.arange(len(codes))
-            found.append((np.ascontiguousarray(judge.offset[rows].T), block, own, weight[rows]))
-        return cls(tuple(found))
-
-    def __call__(self, t: float) -> tuple[float, float, float]:
-        """Return the loss at t and its first two derivatives."""
-        loss = slope = curvature = 0.0
-        for offset, scores, own, weight in self.blocks:
-            p = t * scores
-            p += offset
-            p -= p.max(axis=0)
-            right = p.reshape(-1)[own]
-            np.exp(p, out=p)
-            total = p.sum(axis=0)
-            loss -= float(weight @ (right - np.log(total)))
-            p *= scores
-            first = p.sum(axis=0) / total
-            p *= scores
-            slope += float(weight @ (first - scores.reshape(-1)[own]))
-            curvature += float(weight @ (p.sum(axis=0) / total - first * first))
-        return loss, slope, curvature

@@ -1,4 +1,5 @@
-/* Rows left out of a class whose matrices are diagonal, at several strengths; see leave_one_out/wishart.py. */
+/* Rows left out of a class whose matrices are diagonal, at several strengths (leave_one_out/wishart.py), and the log-loss
+   of scores of rows left out (automatic/judge.py). */
 
 #include "kernels.h"
 
@@ -47,4 +48,33 @@ PUBLIC void suffice_student(double *restrict squares, const double *restrict kep
             s[j] = first[j] - (0.5 * det + half[j] * s[j]);
         }
     }
+}
+
+/* The log-loss, in all, of softmax(offset + t scores) of rows (n, k) at their own class, and its first two derivatives
+   by t, into `sums` (3). Scores are taken about the largest of a row, so that little is lost where they are large. */
+PUBLIC void suffice_tempered(const double *restrict offset, const double *restrict scores,
+                             const double *restrict weight, const int64_t *restrict codes, double *restrict room,
+                             double *restrict sums, int64_t n, int64_t k, double t) {
+    double loss = 0.0, slope = 0.0, curvature = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *restrict o = offset + i * k, *restrict s = scores + i * k;
+        double top = s[0], most = -INFINITY, total = 0.0, first = 0.0, second = 0.0;
+        for (int64_t c = 1; c < k; c++) top = s[c] > top ? s[c] : top;
+        for (int64_t c = 0; c < k; c++) {
+            room[c] = o[c] + t * (s[c] - top);
+            most = room[c] > most ? room[c] : most;
+        }
+        double own = room[codes[i]] - most;
+        for (int64_t c = 0; c < k; c++) {
+            double p = exp(room[c] - most), along = p * (s[c] - top);
+            total += p;
+            first += along;
+            second += along * (s[c] - top);
+        }
+        first /= total;
+        loss -= weight[i] * (own - log(total));
+        slope += weight[i] * (first - (s[codes[i]] - top));
+        curvature += weight[i] * (second / total - first * first);
+    }
+    sums[0] = loss, sums[1] = slope, sums[2] = curvature;
 }

@@ -1,11 +1,11 @@
-"""Compiled leave-one-out of Gaussians with diagonal matrices, at several strengths."""
+"""Compiled leave-one-out: Gaussians with diagonal matrices at several strengths, the log-loss of held-out scores."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, np
-from .library import address, library
+from .library import address, below, library
 
 
 class Leaving(NamedTuple):
@@ -63,3 +63,21 @@ def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:
         raise ValueError(f"terms {[own.shape for own in made]} of {rows.shape[1]} rows and strengths {strengths.shape}")
     if any(not own.flags.c_contiguous or own.dtype != np.float64 for own in (rows, strengths, *made)):
         raise ValueError("terms of rows left out that are not contiguous numbers")
+
+
+class Tempered:
+    """The mean log-loss of softmax(offset + t · scores), of scores and offsets (n, k), as a function of t."""
+
+    def __init__(self, offset: Array, scores: Array, codes: Codes, weight: Array) -> None:
+        n, k = scores.shape
+        if offset.shape != (n, k) or not len(codes) == len(weight) == n:
+            raise ValueError(f"scores {scores.shape} of {len(codes)} rows, and offsets {offset.shape}")
+        given = (np.ascontiguousarray(own, dtype=np.float64) for own in (offset, scores, weight / weight.sum()))
+        self._kept, self._sums = (*given, below(codes, k), np.empty(k)), np.empty(3)
+        self._given, self._shape = [address(own) for own in (*self._kept, self._sums)], (n, k)
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Return the loss at t, in nats, and its first two derivatives."""
+        library().suffice_tempered(*self._given, *self._shape, t)
+        loss, slope, curvature = self._sums.tolist()
+        return loss, slope, curvature

@@ -30,6 +30,7 @@ FUNCTIONS = {
     "suffice_take_out": "ppppnnppp",
     "suffice_shapley": "pppnpnnpppnpnnppp",
     "suffice_student": "ppnnppppp",
+    "suffice_tempered": "ppppppnnf",
     "suffice_grow": "pnnnpnnnnppppppppppp",
     "suffice_boost": "pnnppppnnpfnppnnnnnpppppppppppppppp",
 }
@@ -69,7 +70,7 @@ def digest() -> int:
 
 def address(array: NDArray[Any]) -> int:
     """Return where an array begins."""
-    return int(array.ctypes.data)
+    return int(array.__array_interface__["data"][0])
 
 
 def below(codes: Codes, k: int) -> Codes:
