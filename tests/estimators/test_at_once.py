@@ -17,7 +17,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture
 def table(rng):
     """Three classes of two clusters, cells missing, a column of text with a word that one late row shows."""
-    n = 900
+    n = 450
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 3)) @ (np.eye(3) + 0.3) + 2.0 * y[:, None]
     X += rng.integers(0, 2, n)[:, None] * [6.0, -5.0, 0.0]
@@ -32,12 +32,12 @@ def table(rng):
 def half(table, rng):
     """The same table with most labels missing, those of the first row groups all; the late word has none either."""
     gone = rng.random(len(table)) < 0.5
-    gone[:300] = gone[-1] = True
+    gone[:150] = gone[-1] = True
     return table.set_column(4, "kind", pa.array(np.asarray(table["kind"]), mask=gone))
 
 
 def written(table, tmp_path):
-    pq.write_table(table, tmp_path / "t.parquet", row_group_size=150)
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=75)
     return tmp_path / "t.parquet"
 
 
@@ -53,7 +53,7 @@ def passes(monkeypatch):
             yield part
 
     monkeypatch.setattr(files.FilePart, "tables", counted)
-    return lambda: sum(read) / 900
+    return lambda: sum(read) / 450
 
 
 def assert_same(one, other, rows):
@@ -92,7 +92,7 @@ def test_mixtures_are_those_of_fit_and_read_the_rows_once(told, table, tmp_path,
 
 
 def test_many_sources_give_one_mixture(table, tmp_path):
-    own = table.select([*NAMES, "kind"]).slice(0, 300)
+    own = table.select([*NAMES, "kind"]).slice(0, 150)
     path = written(own, tmp_path)
     expected = MixtureDiscriminant(2, n_init=1, random_state=3).fit_table(path, "kind")
     for source in (own, pl.scan_parquet(path), own.to_batches(max_chunksize=77), stream(own)):
@@ -111,7 +111,7 @@ def test_labels_that_are_a_dictionary_in_some_files_only(table, tmp_path):
 
 
 def test_weights_and_rows_that_are_left_out(half, tmp_path):
-    weighted = half.append_column("copies", pa.array(np.arange(900) % 3))
+    weighted = half.append_column("copies", pa.array(np.arange(450) % 3))
     path = written(weighted, tmp_path)
     found = MixtureDiscriminant(2, n_init=1, random_state=0)
     found.fit_table(path, "kind", columns=NAMES, weight="copies", unlabelled="skip")
@@ -130,7 +130,7 @@ def test_what_mixtures_refuse(table, tmp_path):
         MixtureDiscriminant({"ash": 1, "elm": 2}).fit_table(path, "kind", columns=NAMES)
     with pytest.raises(SourceError, match="holds no row"):
         MixtureDiscriminant(2).fit_table(table.slice(0, 0), "kind", columns=NAMES)
-    nameless = table.set_column(4, "kind", pa.nulls(900, pa.string()))
+    nameless = table.set_column(4, "kind", pa.nulls(450, pa.string()))
     with pytest.raises(DataError, match=r"No row of .* has a label in 'kind'"):
         MixtureDiscriminant(2).fit_table(nameless, "kind", columns=NAMES)
 
@@ -141,10 +141,10 @@ def test_what_mixtures_refuse(table, tmp_path):
 @pytest.mark.parametrize("known", [True, False], ids=["the file says how many", "nobody knows"])
 def test_more_rows_than_memory_holds_are_refused_with_their_size(known, table, tmp_path, monkeypatch, passes):
     monkeypatch.setattr(_memory, "SMALL", 0)
-    monkeypatch.setattr(_memory, "memory", lambda: 4 * 12000)  # of which rows may take 12,000 bytes, of about 25,000
+    monkeypatch.setattr(_memory, "memory", lambda: 4 * 6000)  # of which rows may take 6,000 bytes, of about 12,500
     model = MixtureDiscriminant(2)
     source = written(table, tmp_path) if known else stream(table.select([*NAMES, "kind"]))
-    many = "900" if known else r"The first \d+"
+    many = "450" if known else r"The first \d+"
     with pytest.raises(DataError, match=many + r" rows, which EM needs in memory together, would take .*Next: give"):
         model.fit_table(source, "kind", columns=NAMES)
     assert not hasattr(model, "classes_")
@@ -202,7 +202,7 @@ def test_rows_without_a_label_join(make, columns, half, tmp_path, passes):
 
 def test_rows_without_a_label_where_they_cannot_join(half, tmp_path):
     path = written(half, tmp_path)
-    with pytest.raises(DataError, match=r"row group 0: 'kind' has no label in 150 of 150 rows.*skip"):
+    with pytest.raises(DataError, match=r"row group 0: 'kind' has no label in 75 of 75 rows.*skip"):
         GenerativeClassifier().fit_table(path, "kind", columns=NAMES, unlabelled="error")
     with pytest.raises(DataError, match="row group 0: 'kind' has no label"):
         NaiveBayes().fit_table(path, "kind", columns=NAMES, unlabelled="error")

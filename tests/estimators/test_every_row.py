@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, load
+from suffice.automatic import limits
 
 
 def chessboard(n, seed):
@@ -16,6 +17,16 @@ def chessboard(n, seed):
     return X, ((np.floor(6 * X[:, 0]) + np.floor(6 * X[:, 1])) % 2).astype(int) ^ (rng.random(n) < 0.05)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fewer_judges():
+    """Limits of rows that judge at a fifth of what they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "MOST_JUDGED", 4000)
+        patch.setattr(limits, "MANY_ROWS", 10_000)
+        patch.setattr(limits, "JUDGES_OF_MANY", 2000)
+        yield
+
+
 @pytest.fixture(scope="module")
 def new():
     return chessboard(5000, 1)
@@ -23,7 +34,7 @@ def new():
 
 @pytest.fixture(scope="module")
 def whole():
-    return GenerativeClassifier().fit(*chessboard(21_000, 0))
+    return GenerativeClassifier().fit(*chessboard(6000, 0))
 
 
 def lost(model, new):
@@ -31,17 +42,17 @@ def lost(model, new):
     return -model.predict_log_proba(X)[np.arange(len(y)), y]
 
 
-def test_more_rows_than_20000_are_kept_and_learned_from(whole, new):
+def test_more_rows_than_judge_are_kept_and_learned_from(whole, new):
     """By paired losses of 5,000 new rows; four standard errors are 1 in 30,000 by chance."""
-    few = GenerativeClassifier(keep_rows=4000).fit(*chessboard(21_000, 0))
-    assert len(whole.statistics_.sample.codes) == 21_000
+    few = GenerativeClassifier(keep_rows=2000).fit(*chessboard(6000, 0))
+    assert len(whole.statistics_.sample.codes) == 6000
     gain = lost(few, new) - lost(whole, new)
     assert gain.mean() > 4 * gain.std() / np.sqrt(len(gain))
     assert abs(whole.loss_ - lost(whole, new).mean()) < 4 * np.hypot(whole.loss_error_, lost(whole, new).std() / 70)
 
 
 def test_halves_are_the_whole_and_forgotten_rows_were_never_learned(whole, new):
-    X, y = chessboard(21_000, 0)
+    X, y = chessboard(6000, 0)
     first, second = (GenerativeClassifier().partial_fit(X[i::2], y[i::2]) for i in (0, 1))
     more, other = chessboard(300, 2)
     merged = second.merge(first).partial_fit(more, other).forget(more, other)
@@ -50,8 +61,8 @@ def test_halves_are_the_whole_and_forgotten_rows_were_never_learned(whole, new):
 
 
 def test_of_very_many_rows_some_judge_and_a_file_answers_the_same(new, tmp_path):
-    """From 50,000 rows on the rows that judge are held out of the trees once."""
-    X, y = chessboard(51_000, 3)
+    """From `MANY_ROWS` on the rows that judge are held out of the trees once."""
+    X, y = chessboard(10_500, 3)
     model = GenerativeClassifier().fit(X, y)
     assert_allclose(model.loss_, lost(model, new).mean(), atol=0.03)
     model.save(tmp_path / "model.suffice")

@@ -53,13 +53,6 @@ def test_units_with_collinear_and_constant_columns(blobs, setting):
         assert_allclose(posteriors(X * unit, y, setting), before, rtol=0, atol=1e-5 if "full" in setting else UNITS)
 
 
-@GRID
-def test_units_with_missing_cells(holed, setting):
-    X, y = holed
-    unit = np.array([1e6, 1e-6, 1e3, 1.0])
-    assert_allclose(posteriors(X * unit, y, setting), posteriors(X, y, setting), rtol=0, atol=UNITS)
-
-
 @pytest.mark.parametrize("setting", EVERY)
 @pytest.mark.parametrize("offset", [1e8, -1e4])
 def test_an_offset(blobs, setting, offset):

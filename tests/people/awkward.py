@@ -1,4 +1,4 @@
-"""Twelve tables in the forms in which people have them, none of them seen while the commands were written.
+"""Ten tables in the forms in which people have them, none of them seen while the commands were written.
 
 `TABLES` has for each a maker: it writes a file to learn from and one of new rows into a folder, and returns what
 `suffice fit` needs to be told. Beside each stands the table as it is meant: numbers as numbers, labels without spaces.
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from openpyxl import Workbook
 
-LEARNED, NEW = 240, 60
+LEARNED, NEW = 160, 40
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def loans(folder: Path) -> Awkward:
     lines = ["Amount , rate,status"]
     lines += [f'"${a:,.0f}",{r:.1f}%,{s}' for a, r, s in zip(amount, rate, spaced, strict=True)]
     learn, new = written(folder, "loans.csv", lines)
-    meant = pd.DataFrame({"Amount": amount, "rate": rate / 100, "status": status})
+    meant = pd.DataFrame({"Amount": amount, "rate": np.round(rate / 100, 3), "status": status})
     return Awkward(learn, new, "status", meant, says=("spaces",), classes=("default", "paid"))
 
 
@@ -162,29 +162,14 @@ def events(folder: Path) -> Awkward:
     return Awkward(learn, new, "state", meant, classes=("down", "ok", "slow"))
 
 
-def rare(folder: Path) -> Awkward:
-    """One in twenty is a fraud; a column in which most cells are missing."""
-    rng = np.random.default_rng(7)
-    y = (np.arange(LEARNED + NEW) % 20 == 0).astype(int)
-    value = np.round(np.exp(3 + 1.5 * y + rng.normal(size=len(y))), 2)
-    hour = rng.integers(0, 24, len(y))
-    note = np.where(rng.random(len(y)) < 0.9, None, "checked")
-    label = np.array(["fine", "fraud"])[y]
-    lines = ["value,hour,note,label"]
-    lines += [f"{v},{h},{n or ''},{own}" for v, h, n, own in zip(value, hour, note, label, strict=True)]
-    learn, new = written(folder, "cards.csv", lines)
-    meant = pd.DataFrame({"value": value, "hour": hour.astype(float), "note": note, "label": label})
-    return Awkward(learn, new, "label", meant, classes=("fine", "fraud"))
-
-
 def wide(folder: Path) -> Awkward:
-    """Eighty columns, most of them noise, in one of them the answer; a column that never varies."""
+    """Forty columns, most of them noise, in one of them the answer; a column that never varies."""
     rng = np.random.default_rng(8)
     y = classes(rng, ("A", "B"))
-    X = np.round(rng.normal(size=(len(y), 80)), 3)
+    X = np.round(rng.normal(size=(len(y), 40)), 3)
     X[:, 17] = np.round(X[:, 17] + 2.5 * y, 3)
     X[:, 3] = 1.0
-    names = [f"gene {j}" for j in range(80)]
+    names = [f"gene {j}" for j in range(40)]
     label = np.array(["A", "B"])[y]
     lines = [",".join([*names, "type"])]
     lines += [",".join([*map(str, row), own]) for row, own in zip(X.tolist(), label, strict=True)]
@@ -226,33 +211,17 @@ def ledger(folder: Path) -> Awkward:
     return Awkward(learn, new, "side", meant, classes=("cost", "income"))
 
 
-def sensors(folder: Path) -> Awkward:
-    """A third of the cells missing, a column twice in other units."""
-    rng = np.random.default_rng(11)
-    y = classes(rng, ("idle", "busy"))
-    celsius = np.round(20 + 6 * y + 3 * rng.normal(size=len(y)), 1)
-    X = np.column_stack([celsius, np.round(1.8 * celsius + 32, 2), np.round(rng.normal(size=len(y)) - y, 3)])
-    X[rng.random(X.shape) < 0.33] = np.nan
-    label = np.array(["idle", "busy"])[y]
-    names = ["t (°C)", "t (°F)", "drift"]
-    lines = [",".join([*names, "state"])]
-    lines += [",".join(["" if np.isnan(x) else str(x) for x in row] + [own]) for row, own in zip(X, label, strict=True)]
-    learn, new = written(folder, "sensors.csv", lines, encoding="utf-8-sig")
-    return Awkward(learn, new, "state", pd.DataFrame(X, columns=names).assign(state=label), classes=("busy", "idle"))
-
-
 def shelves(folder: Path) -> Awkward:
-    """Thirty classes of which each has ten rows, and whose names are numbers."""
+    """Twenty classes of which each has ten rows, and whose names are numbers."""
     rng = np.random.default_rng(12)
-    y = np.arange(LEARNED + NEW) % 30
+    y = np.arange(LEARNED + NEW) % 20
     X = np.round(np.column_stack([y % 6, y // 6]) + 0.15 * rng.normal(size=(len(y), 2)), 3)
     lines = ["x,y,shelf", *(f"{a},{b},{c + 100}" for (a, b), c in zip(X, y, strict=True))]
     learn, new = written(folder, "shelves.csv", lines)
     meant = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "shelf": (y + 100).astype(str)})
-    return Awkward(learn, new, "shelf", meant, classes=tuple(str(c + 100) for c in range(30)))
+    return Awkward(learn, new, "shelf", meant, classes=tuple(str(c + 100) for c in range(20)))
 
 
 TABLES: dict[str, Callable[[Path], Awkward]] = {
-    own.__name__: own
-    for own in (loans, sales, patients, churn, survey, events, rare, wide, words, ledger, sensors, shelves)
+    own.__name__: own for own in (loans, sales, patients, churn, survey, events, wide, words, ledger, shelves)
 }

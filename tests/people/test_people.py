@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from awkward import LEARNED, NEW, TABLES, Awkward
+from awkward import LEARNED, TABLES, Awkward
 from sklearn.metrics import accuracy_score
 
 from suffice.__main__ import main
@@ -36,7 +36,6 @@ def predicted(model: Path, data: Path, options: tuple[str, ...]) -> pd.DataFrame
     return pd.read_csv(answers, dtype={"label": str}, keep_default_na=False, sep=None, engine="python")
 
 
-@pytest.mark.slow
 def test_the_fit_says_what_it_did_in_words_of_the_table(made: Made) -> None:
     own, _, said = made
     for text in own.says:
@@ -45,21 +44,16 @@ def test_the_fit_says_what_it_did_in_words_of_the_table(made: Made) -> None:
     assert all(word not in said for word in ("dtype", "DataFrame", "ndarray", "None"))
 
 
-@pytest.mark.slow
-def test_new_rows_in_the_same_form_are_answered_as_those_that_are_meant(made: Made, tmp_path: Path) -> None:
-    """A model of the clean table, written as Parquet, gives the same probabilities to its clean new rows."""
+def test_rows_are_answered_as_those_that_are_meant(made: Made, tmp_path: Path) -> None:
+    """Those that were learned and new ones get the probabilities of the clean table, written as Parquet."""
     own, model, _ = made
-    clean, new = tmp_path / "clean.parquet", tmp_path / "new.parquet"
-    own.meant[:LEARNED].to_parquet(clean)
-    own.meant[LEARNED:].to_parquet(new)
-    ordered = own.options[:2] if own.options[:1] == ("--ordered",) else ()
-    twin = tmp_path / "twin.suffice"
-    assert main(["fit", str(clean), "--target", own.target, *ordered, "-o", str(twin), "--quiet"]) == 0
-    found, expected = predicted(model, own.new, own.options), predicted(twin, new, ())
-    assert len(found) == NEW
     probabilities = [f"p_{name}" for name in own.classes]
-    assert list(found) == list(expected) == ["label", *probabilities, "log_density"]
-    np.testing.assert_allclose(found[probabilities], expected[probabilities], atol=1e-9)
+    for path, meant in ((own.learn, own.meant[:LEARNED]), (own.new, own.meant[LEARNED:])):
+        meant.to_parquet(tmp_path / "meant.parquet")
+        found, expected = predicted(model, path, own.options), predicted(model, tmp_path / "meant.parquet", ())
+        assert len(found) == len(meant)
+        assert list(found) == list(expected) == ["label", *probabilities, "log_density"]
+        np.testing.assert_allclose(found[probabilities], expected[probabilities], atol=1e-9)
 
 
 def test_the_answers_are_better_than_naming_the_commonest_class(made: Made) -> None:
