@@ -75,7 +75,7 @@ def scored(trees: Trees, codes: Codes, seed: int, logs: bool) -> TreeScores:
 
 
 @cache
-def made(most_leaves: int = 600) -> Made:
+def made(most_leaves: int = 60) -> Made:
     """Return a program with a forest, and boosted trees some of whose nodes send missing cells to the right."""
     model, rows = case(CASE)
     found = []

@@ -68,8 +68,14 @@ def agree(model: Any, rows: Any, dtype: str = "float64", counts: Sequence[int] =
             np.testing.assert_allclose(part, own[:n], rtol=DENSITY[dtype], atol=DENSITY[dtype])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", CASES)
+# One or more terms of each kind are in the files of the other automatic classifiers, so one width will do for these.
+TERMS_AGAIN = ("automatic: few", "automatic: few numbers", "automatic: priors", "automatic: joint forest, priors")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, dtype) for name in CASES for dtype in POSTERIOR if dtype == "float64" or name not in TERMS_AGAIN],
+)
 def test_file_answers_as_the_model(name: str, dtype: str) -> None:
     """On many rows, on one or a few, and on none."""
     model, rows = case(name)
