@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,14 +102,21 @@ def penguins_file(request: pytest.FixtureRequest, write: Callable[[str, Any], Pa
 
 
 @pytest.fixture(scope="session")
-def fitted_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A naive Bayes model of the penguins, fitted once for all tests."""
-    path = tmp_path_factory.mktemp("fitted") / "penguins.suffice"
-    assert main(["fit", str(penguins_path()), "--target", "species", "--model", "nb", "-o", str(path), "--quiet"]) == 0
-    return path
+def fitted_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A model of the penguins of any kind, fitted once for all tests."""
+    folder = tmp_path_factory.mktemp("fitted")
+
+    @cache
+    def of_kind(kind: str) -> Path:
+        path = folder / f"{kind}.suffice"
+        told = ["--target", "species", "--model", kind, "-o", str(path), "--quiet"]
+        assert main(["fit", str(penguins_path()), *told]) == 0
+        return path
+
+    return of_kind
 
 
 @pytest.fixture
-def model(fitted_once: Path, tmp_path: Path) -> Path:
-    """A copy of that model, to be read and edited."""
-    return Path(shutil.copy(fitted_once, tmp_path / "penguins.suffice"))
+def model(fitted_once: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A copy of the naive Bayes model, to be read and edited."""
+    return Path(shutil.copy(fitted_once("nb"), tmp_path / "penguins.suffice"))

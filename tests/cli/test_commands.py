@@ -39,11 +39,10 @@ def parse(text: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_predictions_are_those_of_the_library(cli, tmp_path, penguins, name) -> None:
+def test_predictions_are_those_of_the_library(cli, fitted_once, tmp_path, penguins, name) -> None:
     """Fitting and labelling by command gives what the library gives in memory."""
-    file, out = tmp_path / "m.suffice", tmp_path / "answers.parquet"
-    cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).ok()
-    cli("predict", file, penguins_path(), "-o", out).ok()
+    out = tmp_path / "answers.parquet"
+    cli("predict", fitted_once(name), penguins_path(), "-o", out).ok()
     columns = penguins.drop_columns("species") if name in ("nb", "forest") else penguins.select(NUMBERS)
     reference = ESTIMATORS[name].fit(columns, penguins["species"])
     answers = pq.read_table(out)
@@ -130,7 +129,6 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, write, pengu
     [
         ([], {"members": "all", "keep_rows": None}),
         (["--members", "generative", "--keep-rows", "60"], {"members": "generative", "keep_rows": 60}),
-        (["--model", "forest"], {"keep_rows": None}),
         (["--model", "forest", "--keep-rows", "60"], {"keep_rows": 60}),
         (NB, {"keep_rows": 2000}),
         ([*NB, "--keep-rows", "64KiB"], {"keep_rows": "64KiB"}),
@@ -183,7 +181,7 @@ def test_rows_without_label_are_left_out_and_counted(cli, write, tmp_path, pengu
     labels = penguins["species"].to_pylist()
     labels[3] = labels[300] = None
     data = write("some.csv", penguins.set_column(0, "species", pa.array(labels)))
-    done = cli("fit", data, "--target", "species", "-o", tmp_path / "m", "--json").ok()
+    done = cli("fit", data, "--target", "species", *NB, "-o", tmp_path / "m", "--json").ok()
     assert "2 of 344 rows have no 'species'" in done.err
     assert json.loads(done.out)["rows"] == 342
 
@@ -196,7 +194,7 @@ def test_extra_columns_and_their_order_do_not_matter(cli, write, model, penguins
 def test_numeric_looking_categories_stay_categories(cli, write, tmp_path) -> None:
     """A later batch may hold only those categories that look like numbers."""
     fitted = write("fit.csv", "y,c\n" + "a,7\nb,x\na,7\nb,x\n" * 3)
-    cli("fit", fitted, "--target", "y", "-o", tmp_path / "m").ok()
+    cli("fit", fitted, "--target", "y", *NB, "-o", tmp_path / "m").ok()
     done = cli("predict", tmp_path / "m", write("new.csv", "c\n7\n"))
     assert (done.status, parse(done.out)[0]["label"]) == (0, "a")
 
@@ -211,7 +209,7 @@ def test_a_batch_may_lack_every_cell_of_a_column(cli, write, model) -> None:
 
 def test_kept_columns_are_never_shadowed(cli, write, tmp_path) -> None:
     data = write("t.csv", "label,x,p_a\n" + "a,1,0\nb,5,1\na,2,0\nb,6,1\n" * 3)
-    cli("fit", data, "--target", "label", "-o", tmp_path / "m").ok()
+    cli("fit", data, "--target", "label", *NB, "-o", tmp_path / "m").ok()
     done = cli("predict", tmp_path / "m", data, "--keep")
     assert done.out.splitlines()[0] == "label,x,p_a,predicted_label,predicted_p_a,p_b,log_density"
     assert "'predicted_label'" in done.err
@@ -230,9 +228,8 @@ def test_show_tells_classes_columns_and_rows(cli, model) -> None:
         assert word in text
 
 
-def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(cli, tmp_path, penguins) -> None:
-    file = tmp_path / "m"
-    cli("fit", penguins_path(), "--target", "species", "-o", file, "--quiet").ok()
+def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(cli, fitted_once, penguins) -> None:
+    file = fitted_once("auto")
     expected = GenerativeClassifier().fit(penguins.drop_columns(["species"]), penguins["species"])
     facts, text = json.loads(cli("show", file, "--json").out), cli("show", file).out
     assert facts["model"] == "GenerativeClassifier"
@@ -247,9 +244,8 @@ def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "forest"])
-def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins, name) -> None:
-    file = tmp_path / "m"
-    cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).ok()
+def test_show_gives_means_and_deviations_of_the_library(cli, fitted_once, name) -> None:
+    file = fitted_once(name)
     estimator = load(file)
     columns = json.loads(cli("show", file, "--json").out)["columns"]
     covariances = np.broadcast_to(estimator.covariances_, (3, len(columns), len(columns)))
@@ -267,10 +263,9 @@ def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins,
 
 
 @pytest.mark.parametrize("model", ["forest", "auto"])
-def test_show_describes_columns_of_a_forest_as_drawn_rows_do(cli, tmp_path, penguins, model) -> None:
+def test_show_describes_columns_of_a_forest_as_drawn_rows_do(cli, fitted_once, penguins, model) -> None:
     """Means, deviations and shares are those of many rows drawn from the density, to five standard errors."""
-    file, n = tmp_path / "m", 4000
-    cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", model).ok()
+    file, n = fitted_once(model), 1500
     columns = {column["name"]: column for column in json.loads(cli("show", file, "--json").out)["columns"]}
     assert list(columns) == [name for name in penguins.column_names if name != "species"]
     (density,) = load(file).model_.density.blocks
@@ -310,7 +305,7 @@ def test_show_describes_a_mixture_by_class(cli, tmp_path, rng):
     y = np.repeat(["a", "a", "b"], 60)
     for shared in (False, "class", True):
         path = tmp_path / "mixture.suffice"
-        MixtureDiscriminant({"a": 2, "b": 1}, shared=shared, random_state=0).fit(X, y).save(path)
+        MixtureDiscriminant({"a": 2, "b": 1}, shared=shared, n_init=1, random_state=0).fit(X, y).save(path)
         done = cli("show", path, "--json")
         first = json.loads(done.out)["columns"][0]
         assert first["family"] == "mixture"

@@ -157,8 +157,7 @@ def test_every_block_size_gives_the_same_cells(tmp_path, monkeypatch) -> None:
 # --- fits ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
-@pytest.mark.parametrize("model", ["nb", "full"])
+@pytest.mark.parametrize(("encoding", "model"), [("utf-8", "full"), ("cp1252", "nb"), ("utf-16", "nb")])
 def test_one_model_by_every_way(cli, write, tmp_path, monkeypatch, encoding, model) -> None:
     colours, classes = ("rouge", "bleu", "été"), ("né", "non", "NA")
     rows = "".join(

@@ -29,12 +29,10 @@ def trees(tmp_path):
 
 
 def test_fit_and_predict_in_parts(cli, trees, tmp_path):
-    whole = cli("fit", tmp_path / "all.parquet", "--target", "kind", "-o", tmp_path / "whole.suffice", "--json")
-    many = cli("fit", tmp_path / "parts" / "*.parquet", "--target", "kind", "-o", tmp_path / "many.suffice", "--json")
-    local = cli(
-        *("fit", tmp_path / "all.parquet", "--target", "kind", "-o", tmp_path / "local.suffice", "--json"),
-        *("--engine", "local"),
-    )
+    told = ("--target", "kind", "--members", "generative", "--json")
+    whole = cli("fit", tmp_path / "all.parquet", *told, "-o", tmp_path / "whole.suffice")
+    many = cli("fit", tmp_path / "parts" / "*.parquet", *told, "-o", tmp_path / "many.suffice")
+    local = cli("fit", tmp_path / "all.parquet", *told, "-o", tmp_path / "local.suffice", "--engine", "local")
     facts = [json.loads(run.out) for run in (whole, many, local)]
     for fact in facts:
         assert (fact["rows"], fact["rows_without_label"], fact["columns"]) == (89, 1, ["height", "leaf"])

@@ -19,7 +19,8 @@ SWAPPED = ["predict", "score", "explain", "outliers", "next", "impute", "update"
 
 @pytest.mark.parametrize("command", SWAPPED)
 def test_a_table_in_front_of_its_model_is_told_apart(cli, model, tmp_path, command) -> None:
-    table = shutil.copy(TABLE, tmp_path / "new rows.csv")
+    table = tmp_path / "new rows.csv"
+    pd.read_csv(TABLE)[::8].to_csv(table, index=False)
     before = model.read_bytes()
     words = [table, model, *(["--target", "species"] if command in ("score", "update", "forget") else [])]
     done = cli(command, *words)

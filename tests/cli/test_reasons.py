@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from suffice import NaiveBayes, load
+from suffice import load
 from suffice.datasets import penguins_path
 
 
@@ -52,11 +52,9 @@ def test_explain(cli, model, penguins):
     np.testing.assert_allclose(sum(by) + first["prior"], first["log_odds"])
 
 
-def test_explain_says_how_sure_a_probability_is(cli, penguins, tmp_path):
-    rows = penguins.drop_columns("species")
-    bayes = NaiveBayes().fit(rows, penguins["species"])
-    bayes.save(tmp_path / "m.suffice")
-    asked = ("explain", tmp_path / "m.suffice", penguins_path(), "--interval", 0.8)
+def test_explain_says_how_sure_a_probability_is(cli, write, model, penguins):
+    rows, bayes = penguins.drop_columns("species").slice(0, 6), load(model)
+    asked = ("explain", model, write("few.csv", penguins.slice(0, 6)), "--interval", 0.8)
     told, (low, high) = bayes.predict_proba(rows)[3], bayes.predict_proba_interval(rows, 0.8)[3, 0]
     first = json.loads(cli(*asked, "--json").out)["explanations"][3]
     np.testing.assert_allclose([first[name] for name in ("probability", "low", "high")], [told[0], low, high])
@@ -77,19 +75,18 @@ def test_sets(cli, model, penguins, tmp_path):
     assert "--set ALPHA" in cli("predict", model, penguins_path(), "--by-class").complaint
 
 
-def test_intervals(cli, model, penguins, tmp_path):
+def test_intervals(cli, write, model, penguins, tmp_path):
     """In memory and in parts, under the priors told."""
-    cli("fit", penguins_path(), "--target", "species", "--model", "nb", "-o", tmp_path / "m").ok()
-    arrow_parquet.write_table(penguins, tmp_path / "rows.parquet")
+    few = penguins.slice(0, 40)
     told = ("--interval", 0.9, "--priors", "uniform", "-o", tmp_path / "out.parquet")
-    ends = load(tmp_path / "m").predict_proba_interval(penguins.drop_columns("species"), 0.9, priors="uniform")
-    for data in (penguins_path(), tmp_path / "rows.parquet"):
-        cli("predict", tmp_path / "m", data, *told).ok()
+    ends = load(model).predict_proba_interval(few.drop_columns("species"), 0.9, priors="uniform")
+    for data in (write("rows.csv", few), write("rows.parquet", few)):
+        cli("predict", model, data, *told).ok()
         found = arrow_parquet.read_table(tmp_path / "out.parquet")
-        for c, label in enumerate(load(tmp_path / "m").classes_):
+        for c, label in enumerate(load(model).classes_):
             np.testing.assert_allclose(found[f"low_{label}"].to_numpy(), ends[:, c, 0], atol=1e-12)
             np.testing.assert_allclose(found[f"high_{label}"].to_numpy(), ends[:, c, 1], atol=1e-12)
-    assert cli("predict", tmp_path / "m", penguins_path(), "--interval", 1).status == 2
+    assert cli("predict", model, penguins_path(), "--interval", 1).status == 2
 
 
 def half_measured(tmp_path):

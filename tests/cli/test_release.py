@@ -31,7 +31,7 @@ def sites(tmp_path, monkeypatch) -> pd.DataFrame:
     return table
 
 
-@pytest.mark.parametrize("model", ["auto", "shared", "nb", "mixture"])
+@pytest.mark.parametrize("model", ["auto", "mixture"])
 def test_the_commands_of_three_sites_work_as_printed(cli, sites, model) -> None:
     block = next(b for b in re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.S) if "center$" in b)
     commands = [line.partition("$ suffice ")[2] for line in block.splitlines() if "$ suffice " in line]

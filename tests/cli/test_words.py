@@ -93,17 +93,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pd.read_csv(TABLE)[::3].reset_index(drop=True)  # the first of them misses cells
     table.to_csv(place / "D.csv", index=False)
     for kind in KINDS:
-        words = [
-            "fit",
-            str(place / "D.csv"),
-            "--target",
-            "species",
-            "--model",
-            kind,
-            "-o",
-            str(place / f"{kind}.suffice"),
-        ]
-        assert main([*words, "--quiet"]) == 0
+        told = ["--target", "species", "--model", kind, "-o", str(place / f"{kind}.suffice"), "--quiet"]
+        assert main(["fit", str(place / "D.csv"), *told]) == 0
     infinite, few = table.copy(), table.drop(columns="body_mass_g")
     infinite.loc[3, "bill_length_mm"] = float("inf")
     for name, own in {
@@ -160,12 +151,12 @@ def texts() -> Iterator[tuple[str, str]]:
         relative = path.relative_to(source).as_posix()
         if relative.startswith(tuple(ONLY_PYTHON)):
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        skip = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        skip = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+        for node in nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "either":
                 skip |= {id(part) for part in ast.walk(node.args[0])}
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skip:
                 parts = node.values if isinstance(node, ast.JoinedStr) else [node]
                 skip |= {id(part) for part in parts}
