@@ -1,6 +1,7 @@
 """The value that an estimator holds: it never changes, edits make another, and what is derived stays beside it."""
 
 import copy
+import functools
 import pickle
 import sys
 import threading
@@ -27,16 +28,18 @@ KINDS = {
 MERGING = [name for name in KINDS if name != "mixture"]
 
 
+@functools.cache
+def learned(name):
+    """A fitted estimator of this kind, whose value all tests share."""
+    return KINDS[name]().fit(ROWS, LABELS)
+
+
 @pytest.fixture(params=KINDS)
-def make(request):
-    """How an estimator of each kind is made."""
-    return KINDS[request.param]
-
-
-@pytest.fixture
-def model(make):
-    """A fitted estimator of each kind."""
-    return make().fit(ROWS, LABELS)
+def model(request):
+    """An estimator of each kind that holds such a value."""
+    own = KINDS[request.param]()
+    vars(own).update(vars(learned(request.param)))
+    return own
 
 
 def derived_of(value):
@@ -163,7 +166,7 @@ def test_the_past_can_be_told_while_another_thread_asks():
 
 @pytest.mark.parametrize("name", MERGING)
 def test_edits_of_a_copy_do_not_reach_the_other(name):
-    model = KINDS[name]().fit(ROWS, LABELS)
+    model = learned(name)
     value, before = model._learned, model.predict_proba(ROWS)
     for edit in (
         lambda twin: twin.partial_fit(ROWS[:20] + 1.0, LABELS[:20]),

@@ -94,7 +94,7 @@ def test_repairs_are_told_by_their_kind(rng):
     ids=["full", "prior", "laplace", "mixture", "automatic"],
 )
 def test_no_answer_depends_on_the_words_of_a_note(model, blobs, monkeypatch, tmp_path):
-    X, y = blobs
+    X, y = blobs[0][:, :2], blobs[1]
     X = np.column_stack([X, X[:, 0], np.where(y == "ash", 1.0, X[:, 1])])  # repairs that notes tell
     X[::7, 0] = np.nan
     fitted = clone(model).fit(X, y)

@@ -27,19 +27,22 @@ def test_statistics_are_as_those_of_drawn_rows(form) -> None:
     groups = groups_of(PatternStats.summarize(holed, codes, k, None, form))
     density = Gaussian(means, Full.factor(covariance), tuple(range(d)))
 
-    def of_rows() -> np.ndarray:
-        rows = density.sample(holed, codes, rng)
-        center = np.stack([rows[codes == c].mean(axis=0) for c in range(k)])
-        apart = [rows[codes == c] - center[c] for c in range(k)]
-        products = np.stack([own.T @ own for own in apart])
-        return np.concatenate([center.ravel(), (products.sum(axis=0) if form is PooledScatter else products).ravel()])
+    def of_rows(n: int) -> np.ndarray:
+        rows = density.sample(np.tile(holed, (n, 1)), np.tile(codes, n), rng).reshape(n, *X.shape)
+        center = np.stack([rows[:, codes == c].mean(axis=1) for c in range(k)], axis=1)
+        apart = rows - center[:, codes]
+        products = np.stack(
+            [np.einsum("nri,nrj->nij", own, own) for own in (apart[:, codes == c] for c in range(k))], 1
+        )
+        products = products.sum(axis=1) if form is PooledScatter else products
+        return np.hstack([center.reshape(n, -1), products.reshape(n, -1)])
 
     def of_statistics() -> np.ndarray:
         found = draw_completed(groups, means, covariance, form, rng)
         return np.concatenate([found.mean.ravel(), found.scatter.values.ravel()])
 
     n = 1000
-    one, other = (np.array([draw() for _ in range(n)]) for draw in (of_rows, of_statistics))
+    one, other = of_rows(n), np.array([of_statistics() for _ in range(n)])
     error = 5 * np.sqrt(2 / n) * one.std(axis=0)
     assert (np.abs(one.mean(axis=0) - other.mean(axis=0)) < error).all()
     assert (np.abs(one.std(axis=0) - other.std(axis=0)) < error).all()  # whose error is less, but for heavy tails

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from suffice import GenerativeClassifier, NaiveBayes
 
-@pytest.fixture
-def mixed(rng: Any) -> tuple[pd.DataFrame, Any]:
+
+@pytest.fixture(scope="session")
+def mixed() -> tuple[pd.DataFrame, Any]:
     """120 rows of numbers, text, truth values and counts, a tenth of the cells missing, and three classes."""
-    n = 120
+    rng, n = np.random.default_rng(20240607), 120
     y = rng.choice(["a", "b", "c"], n)
     shift = pd.Series(y).map({"a": 0.0, "b": 1.0, "c": 3.0}).to_numpy()
     table = pd.DataFrame(
@@ -27,6 +29,13 @@ def mixed(rng: Any) -> tuple[pd.DataFrame, Any]:
     table["smoker"] = pd.array(rng.random(n) < 0.2 + 0.2 * shift / 3, dtype="boolean")
     table.loc[3, "smoker"] = pd.NA
     return table, y
+
+
+@pytest.fixture(scope="session", params=["naive Bayes", "automatic"])
+def model(request: pytest.FixtureRequest, mixed: tuple[pd.DataFrame, Any]) -> Any:
+    """Two models of them."""
+    made = NaiveBayes({"visits": "poisson"}) if request.param == "naive Bayes" else GenerativeClassifier()
+    return made.fit(*mixed)
 
 
 @pytest.fixture

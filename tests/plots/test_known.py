@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from suffice import GenerativeClassifier, NaiveBayes
+from suffice import NaiveBayes
 from suffice.plots import DecisionRegionsDisplay
 from suffice.plots._view import MOST_LEVELS, View
-
-MODELS = {"naive Bayes": lambda: NaiveBayes({"visits": "poisson"}), "automatic": GenerativeClassifier}
 
 
 def table_of(view, cells):
@@ -20,10 +18,8 @@ def table_of(view, cells):
     return table.assign(**{view.schema.names[p]: pd.Series(own).infer_objects() for p, own in cells.items()})
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_answers_are_those_of_tables(name, mixed):
+def test_answers_are_those_of_tables(model):
     """Of numbers, text, truth values and counts, alone and two by two."""
-    model = MODELS[name]().fit(*mixed)
     view = View(model)
     axes = [view.axis(position, view.rows(), 5) for position in range(len(view.schema))]
     for axis in axes:
@@ -38,11 +34,9 @@ def test_answers_are_those_of_tables(name, mixed):
         np.testing.assert_allclose(view.posterior([down, across], "uniform"), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_columns_are_ranked_by_what_their_cells_tell(name, mixed):
+def test_columns_are_ranked_by_what_their_cells_tell(model, mixed):
     """Against the mean of log p(class | cell) − log p(class), by a table for each column."""
     X, y = mixed
-    model = MODELS[name]().fit(X, y)
     told = {}
     for position, column in enumerate(X.columns):
         seen = X[column].notna().to_numpy()

@@ -9,20 +9,12 @@ from numpy.testing import assert_allclose
 
 from suffice import (
     GaussianDiscriminant,
-    GenerativeClassifier,
     GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
 )
 from suffice.errors import DataError, SchemaError, SettingError
 from suffice.plots import ClassDensitiesDisplay, EffectDisplay, WaterfallDisplay
-
-
-@pytest.fixture(params=["bayes", "automatic"])
-def model(request, mixed):
-    X, y = mixed
-    return (NaiveBayes() if request.param == "bayes" else GenerativeClassifier()).fit(X, y)
-
 
 # --- the waterfall --------------------------------------------------------------------------------------
 

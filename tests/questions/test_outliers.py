@@ -82,11 +82,9 @@ def test_missing_cells_are_those_of_the_marginal_model(rng):
     ("kind", "n", "d", "k", "distance"),
     [
         ("full", 10, 4, 1, 0.0),
-        ("full", 10, 2, 2, 1.0),
         ("shared", 10, 4, 3, 1.0),
         ("diagonal", 10, 2, 2, 1.0),
         ("full", 30, 3, 3, 5.0),
-        ("diagonal", 40, 4, 2, 0.3),
     ],
 )
 def test_uniform_on_rows_of_the_model(kind, n, d, k, distance):

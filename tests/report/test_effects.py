@@ -45,7 +45,7 @@ def test_curves_are_those_of_the_display():
             )
 
 
-@pytest.fixture(params=[NaiveBayes, GenerativeClassifier])
+@pytest.fixture(scope="module", params=[NaiveBayes, GenerativeClassifier])
 def mixed(request):
     """A model of numbers, truth values and categories, some missing, and its rows, all of which it keeps."""
     rng = np.random.default_rng(0)

@@ -72,16 +72,14 @@ def test_what_has_moved_is_what_drift_says(halves):
     assert {own["column"]: own["effect"] for own in moved["columns"]} == dict(
         zip(found.columns, found.effect, strict=True)
     )
-    page = render_page(model, shifted, truth)
-    assert "What has moved" in page
-    assert f"{found.effect[1]:+.2f} sd" in page
 
 
 def test_columns_that_have_not_moved_have_no_sign(halves):
     X, y, _, _ = halves
     model = GaussianDiscriminant(shared=True).fit(X, y)
     page = render_page(model, X.assign(x1=X["x1"] - 3.0 * X["x1"].std()))
-    assert "−3.0" in page
+    assert "What has moved" in page
+    assert re.search(r"−3\.0\d sd", page)
     assert "<td>0.00 sd</td>" in page
     assert not re.search(r"-\d+\.\d+ sd|[+−]0\.00 sd", page)
 

@@ -114,7 +114,7 @@ def test_to_be_shown_changes_nothing(table) -> None:
 
 def test_what_takes_long_is_left_to_a_verb(table, rng) -> None:
     X, y = table
-    mixture = MixtureDiscriminant(2, random_state=0).fit(X, y)
+    mixture = MixtureDiscriminant(2, n_init=1, random_state=0).fit(X, y)
     assert "quality() says how good it is" in mixture._repr_html_()
     mixture.quality()
     assert "Judged on rows it had not seen" in mixture._repr_html_()

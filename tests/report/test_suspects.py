@@ -15,11 +15,11 @@ from suffice.report.facts import collect_suspects
 
 @pytest.fixture(scope="module")
 def slipped() -> tuple[pd.DataFrame, pd.Series]:
-    """Return the penguins with four wrong labels."""
+    """Return half of the penguins with four wrong labels."""
     table = pd.read_csv(penguins_path())
     label = table.pop("species").copy()
     label[[9, 169, 199, 299]] = ["Gentoo", "Adelie", "Chinstrap", "Gentoo"]
-    return table, label
+    return table[1::2].reset_index(drop=True), label[1::2].reset_index(drop=True)
 
 
 @pytest.mark.parametrize("make", [GenerativeClassifier, NaiveBayes])
@@ -28,7 +28,7 @@ def test_the_worst_are_those_of_the_library_with_what_speaks_against_them(slippe
     model = make().fit(X, y)
     p = model.suspect_labels(X, y)
     found = collect_suspects(View(model))
-    assert found["rows"] == 344
+    assert found["rows"] == 172
     assert found["expected"] == pytest.approx(p.sum(), rel=1e-6)
     shown = np.sort(p[p >= 0.1])[::-1][:10]
     np.testing.assert_allclose([own["probability"] for own in found["worst"]], shown, rtol=1e-6)
@@ -70,5 +70,5 @@ def test_a_table_without_suspects_and_models_that_cannot_tell(blobs) -> None:
     assert collect_suspects(View(model))["worst"] == []
     assert "No label is wrong with a probability of a tenth or more" in render_page(model)
     X, y = blobs
-    for other in (MixtureDiscriminant(n_components=2, random_state=0), GaussianDiscriminant(keep_rows=0)):
+    for other in (MixtureDiscriminant(2, n_init=1, random_state=0), GaussianDiscriminant(keep_rows=0)):
         assert "why_not" in collect_suspects(View(other.fit(X, y)))
