@@ -37,7 +37,7 @@ def frame(library: str, ordered: bool = True):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-@pytest.mark.parametrize("model", [NaiveBayes(), GenerativeClassifier(), GenerativeForest()])
+@pytest.mark.parametrize("model", [NaiveBayes(), GenerativeForest()])
 def test_the_order_is_taken_kept_and_drawn(tmp_path, library, model) -> None:
     X, y = frame(library)
     model.fit(X, y)

@@ -1,5 +1,7 @@
 """Class priors are a setting that is read when a question is asked: every answer, however they were given, by hand."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
@@ -77,7 +79,7 @@ def holds(model, X, y, codes, bare):
 def test_every_answer_is_bayes_rule_with_the_priors_as_they_are_set(name, form, table, bare_models):
     X, y, codes = table
     make, priors, bare = MODELS[name], FORMS[form], bare_models[name]
-    later = make().fit(X, y)
+    later = copy.deepcopy(bare)
     later.predict(X), later.score_samples(X)  # what is kept of these must not last
     later.set_params(priors=priors)
     holds(later, X, y, codes, bare)
@@ -88,13 +90,12 @@ def test_every_answer_is_bayes_rule_with_the_priors_as_they_are_set(name, form, 
     np.testing.assert_allclose(later.predict_log_proba(X), bare.predict_log_proba(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("form", ["array", "uniform"])
 @pytest.mark.parametrize("name", ["gaussian", "naive Bayes", "mixture", "automatic"])
-def test_what_judges_a_model_judges_it_under_its_priors(name, form, table, bare_models, tmp_path):
+def test_what_judges_a_model_judges_it_under_its_priors(name, table, bare_models, tmp_path):
     X, y, codes = table
-    make, priors = MODELS[name], FORMS[form]
+    make, priors = MODELS[name], GIVEN
     own, rows = np.arange(len(y)), codes
-    models = make(priors=priors).fit(X, y), make().fit(X, y).set_params(priors=priors)
+    models = make(priors=priors).fit(X, y), copy.deepcopy(bare_models[name]).set_params(priors=priors)
     exchanged = bare_models[name].leave_one_out(X, y)
     n = np.bincount(codes).astype(float)
     half = 0.5 if name == "automatic" else 0.0  # a half row in each class

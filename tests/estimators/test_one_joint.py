@@ -59,7 +59,7 @@ def fitted(request):
 
 @pytest.fixture(scope="module")
 def every(fitted):
-    return fitted[0].sample(12_000, random_state=2)[0]
+    return fitted[0].sample(6000, random_state=2)[0]
 
 
 def joint_note(model):
@@ -91,7 +91,7 @@ def test_labels_drawn_with_rows_follow_the_posterior(fitted):
 def test_rows_drawn_of_a_class_are_rows_of_all_by_their_posterior(fitted, every, label):
     """Means of columns and of their products, against draws of all classes weighted by the class's posterior."""
     model, _, _ = fitted
-    n, c = 1500, model.classes_.tolist().index(label)
+    n, c = 800, model.classes_.tolist().index(label)
     own, labels = model.sample(n, label=label, random_state=1)
     assert set(labels) == {label}
     weight = model.predict_proba(every)[:, c]

@@ -43,7 +43,8 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_they_hold_the_true_probability_and_narrow(kind):
+def test_they_hold_the_true_probability_and_narrow(kind, monkeypatch):
+    monkeypatch.setattr(proba_interval, "DRAWS", 299)
     truth, make = MAKERS[kind]
     found = {}
     for n in (50, 400):
@@ -79,7 +80,8 @@ def test_where_all_rows_are_equal_they_are_those_of_the_class_shares():
     np.testing.assert_allclose(share, [0.05, 0.95], atol=3.5 * np.sqrt(0.05 * 0.95 / 399))
 
 
-def test_they_hold_what_is_told_and_stay_the_same(rng, tmp_path):
+def test_they_hold_what_is_told_and_stay_the_same(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(proba_interval, "DRAWS", 99)
     X, y, _ = gaussian(rng, 80)
     model = GaussianDiscriminant().fit(X, y)
     ends, p = model.predict_proba_interval(X), model.predict_proba(X)

@@ -131,7 +131,7 @@ def trace_of(model, X, y, weight, monkeypatch):
     return seen[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["full", "shared", "diagonal", "spherical", "unbiased", "naive", "one component"]),
