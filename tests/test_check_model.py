@@ -20,7 +20,7 @@ NUMBERS = {
     "diagonal": lambda: GaussianDiscriminant("diagonal", priors="uniform"),
     "rda": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.2)),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, tol=1e-3, random_state=0),
-    "automatic": lambda: GenerativeClassifier(),
+    "automatic": lambda: GenerativeClassifier(members="generative"),
     "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
     "prior, diagonal": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart(strength=5.0)),
     "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
@@ -40,7 +40,7 @@ def test_estimators_of_numbers(name, holes, rng):
 
 
 def test_mixed_columns(rng):
-    n = 72
+    n = 48
     y = np.array(["a", "b", "c"])[np.arange(n) % 3]
     X = np.empty((n, 4), dtype=object)
     X[:, 0] = rng.normal(size=n) + np.arange(n) % 3

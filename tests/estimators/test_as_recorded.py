@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import stats
 from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.stats.reservoir import BOUND
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
@@ -138,7 +136,7 @@ def test_a_released_model_says_nothing_of_rows(fitted) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [("full", BOUND + 500), ("bayes", 400), ("families", BOUND + 500), ("automatic", 400)]
+    ("name", "n"), [("full", BOUND + 500), ("bayes", 400), ("families", BOUND + 500), ("automatic", 240)]
 )
 def test_parts_merge_to_the_whole(name, n) -> None:
     X, y = make_table(n)
@@ -166,8 +164,7 @@ def test_follows_what_is_learned_and_forgotten() -> None:
     assert_recorded(model.sample(1000, random_state=0)[0])
 
 
-@pytest.mark.parametrize("name", ["full", "bayes", "laplace"])
-@pytest.mark.parametrize("unit", [1000.0, 1 / 3, 2.0**-40])
+@pytest.mark.parametrize(("name", "unit"), [("full", 1000.0), ("bayes", 1 / 3), ("laplace", 2.0**-40)])
 def test_units_multiply_the_draws(name, unit) -> None:
     """All but shares and percentages, which are told by their unit."""
     X, y = make_table()
@@ -210,7 +207,7 @@ def test_draws_beyond_a_range_are_drawn_again(rng) -> None:
         center, sd = mean[1] + slope * (-1.5 - mean[0]), np.sqrt(cov[1, 1] - slope * cov[0, 1])
         law = stats.truncnorm(-center / sd, np.inf, center, sd)
         given = model.sample(2000, given={0: -1.5}, random_state=0)[0][:, 1]
-        filled = np.ravel([own[:, 1] for own in model.impute([[-1.5, np.nan]], draws=400, random_state=1)])
+        filled = np.ravel([own[:, 1] for own in model.impute([[-1.5, np.nan]], draws=200, random_state=1)])
         for own in (given, filled):
             assert own.min() >= 0.0
             assert stats.kstest(own, law.cdf).pvalue > LEVEL
@@ -268,31 +265,7 @@ def test_draws_lie_beyond_what_was_learned_no_oftener_than_held_out_rows() -> No
     assert stats.ks_2samp(drawn[:, 3], plain[:, 3]).pvalue > LEVEL
 
 
-# --- kinds of tables and files ----------------------------------------------------------------------------------------
-
-
-def test_every_kind_of_table(tmp_path) -> None:
-    X, y = make_table()
-    X = X.astype({"years": int, "rating": int})
-    kinds = {
-        "pandas": X,
-        "polars": pl.DataFrame(X.to_dict("list")),
-        "pyarrow": pa.Table.from_pandas(X, preserve_index=False),
-        "numpy": X.to_numpy(),
-    }
-    for kind, table in kinds.items():
-        model = NaiveBayes().fit(table, y)
-        model.save(tmp_path / kind)
-        drawn, again = (own.sample(200, random_state=0)[0] for own in (model, load(tmp_path / kind)))
-        if kind == "numpy":
-            frame = pd.DataFrame(drawn, columns=X.columns)
-            assert drawn.dtype == np.float64
-            np.testing.assert_array_equal(drawn, again)
-        else:
-            frame = drawn if kind == "pandas" else drawn.to_pandas()
-            assert frame["years"].dtype.kind == frame["rating"].dtype.kind == "i"
-            assert frame["length"].dtype.kind == "f"
-        assert_recorded(frame)
+# --- kinds of numbers ----------------------------------------------------------------------------------------
 
 
 def test_numbers_of_single_precision(rng) -> None:

@@ -200,7 +200,7 @@ def test_dates_are_given_in_ranges():
 SECONDS_IN_WORDS = re.compile(r"\b1,?[67]\d\d,?\d{3},?\d{3}\b|e\+09")  # of the years 2020 to 2027
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [NaiveBayes, GenerativeClassifier])
 def test_what_is_shown_has_dates_and_no_seconds(kind, tmp_path):
     table = held("pandas")
     model = kind().fit(table, Y)
@@ -215,7 +215,7 @@ def test_what_is_shown_has_dates_and_no_seconds(kind, tmp_path):
     for text in (moved, page, str(model.summary()), str(model.columns_)):
         assert SECONDS_IN_WORDS.search(text) is None
     for export in (model.to_sql, model.to_onnx):
-        with pytest.raises((ExportError, SettingError), match=r"dates|forest"):
+        with pytest.raises(ExportError, match="dates"):
             export()
 
 
@@ -278,7 +278,7 @@ def lost(model, table, y):
 @pytest.mark.parametrize("part", ["weekday", "hour", "month"])
 def test_parts_that_come_again_tell_as_much_as_columns_of_them(part):
     rng = np.random.default_rng(3)
-    (table, y, own), (fresh, asked, other) = of_part(part, 1500, rng), of_part(part, 3000, rng)
+    (table, y, own), (fresh, asked, other) = of_part(part, 1000, rng), of_part(part, 3000, rng)
     with_column = GenerativeClassifier().fit(table.assign(part=own), y)
     model = GenerativeClassifier().fit(table, y)
     assert lost(model, fresh, asked) < lost(with_column, fresh.assign(part=other), asked) + 0.02
