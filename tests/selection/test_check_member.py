@@ -29,18 +29,17 @@ def table(n: int = 120, holes: float = 0.1, unknown: float = 0.1) -> tuple[pd.Da
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unknown", [0.0, 0.1])
-@pytest.mark.parametrize("holes", [0.0, 0.1])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
-def test_members_keep_their_laws(member: type[Member], holes: float, unknown: float) -> None:
-    X, y = table(900 if member.needs_rows and not issubclass(member, OfTexts) else 120, holes, unknown)
+def test_members_keep_their_laws(member: type[Member], missing: float) -> None:
+    X, y = table(900 if member.needs_rows and not issubclass(member, OfTexts) else 120, missing, missing)
     if member is MissingMember:
         X["a"] = X["a"].mask((y == 0) & (np.arange(len(y)) % 4 > 0))
     if issubclass(member, OfTexts):
         rng = np.random.default_rng(1)
         parts = np.array(SAID.split(" "))
         lines = [f"{' '.join(rng.choice(parts[3 * c :], 7))} {i}" for i, c in enumerate(y)]
-        X["message"] = [None if rng.random() < unknown else line for line in lines]
+        X["message"] = [None if rng.random() < missing else line for line in lines]
     check_shipped_member(member, X, y)
 
 

@@ -134,7 +134,7 @@ def test_repairs_of_columns_and_spheres(kind, covariance, shared, shrinkage, blo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), unbiased=st.booleans(), weighted=st.booleans())
 def test_missing_cells_of_small_tables(shared, data, seed, unbiased, weighted):
     """Classes and columns of a single row, rows that are far away, columns that follow from each other, and likelihoods
@@ -216,7 +216,7 @@ def five_of_each(rng, n, k=3):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
 def test_a_conjugate_prior_equals_refits(covariance, shared, data, seed, weighted):
     """On small tables in all units: classes of few rows, weights of 0, missing cells."""

@@ -97,11 +97,11 @@ def test_it_is_as_good_as_the_simple_model_that_is_true(truth):
     """Tables of 100 rows with 8 columns: nats lost beyond the true posterior, beside the textbook's model of the truth.
 
     The textbook's model is told what is true, the pool has to find out: half as much as that costs to learn, some .02,
-    is allowed for it. Between tables the difference of the two losses spreads by .014, so that a mean of 16 is known to
-    .0035, three times which is allowed beside it. Without the member of independent columns the pool lost .026 more.
+    is allowed for it. Between tables the difference of the two losses spreads by .014, so that a mean of 8 is known to
+    .005, twice which is allowed beside it. Without the member of independent columns the pool lost .026 more.
     """
     ours, theirs, names = [], [], []
-    for seed in range(16):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         mean = rng.normal(size=(2, 8)) * 0.5
         if truth == "independent":
@@ -121,5 +121,5 @@ def test_it_is_as_good_as_the_simple_model_that_is_true(truth):
         names.append({member["name"] for member in model.members_})
     assert np.mean(ours) < np.mean(theirs) + 0.02
     found = sum("independent Gaussians" in own for own in names)
-    assert found > 8 if truth == "independent" else found < 3
+    assert found > 4 if truth == "independent" else found < 2
     assert all(("independent Gaussians" in own) != ("Gaussian" in own) for own in names)
