@@ -51,7 +51,7 @@ def covered(truth, n, seeds):
 
 def test_they_hold_the_true_probability_and_narrow():
     wide = []
-    for n, draws in ((60, 3), (400, 1)):
+    for n, draws in ((60, 2), (400, 1)):
         share, width = covered(ring, n, range(draws))
         assert share.mean() > LEVEL - 0.05, n  # rows of a fit go together: draws differ by .03
         wide.append(width)
@@ -62,22 +62,28 @@ def test_they_hold_the_true_probability_and_narrow():
 @pytest.mark.parametrize("truth", [mixed, four])
 def test_they_do_over_a_grid(truth):
     wide = []
-    for n, draws in ((50, 8), (300, 4), (3000, 1)):
+    for n, draws in ((50, 4), (300, 2)):
         share, width = covered(truth, n, range(100, 100 + draws))
         assert share.mean() > LEVEL - 0.02 - 2.0 * 0.06 / draws**0.5, (n, share)  # .06 from draw to draw
         wide.append(width)
-    assert wide[0] > 1.3 * wide[1] > 1.3**2 * wide[2]
+    assert wide[0] > 1.3 * wide[1]
+
+
+@pytest.fixture
+def few_folds(monkeypatch):
+    """Three models of other rows, for laws that hold of any number."""
+    monkeypatch.setattr(doubt, "FOLDS", 3)
 
 
 @pytest.fixture(scope="module")
 def learned():
     X, y, _, _ = drawn(ring, 7, 90)
-    model = GenerativeClassifier(members="generative").fit(X, y)
-    return X, y, model, model.predict_proba_interval(X)
+    return X, y, GenerativeClassifier(members="generative").fit(X, y)
 
 
-def test_they_stay_the_same(learned, tmp_path):
-    X, y, model, ends = learned
+def test_they_stay_the_same(learned, few_folds, tmp_path):
+    X, y, model = learned
+    ends = model.predict_proba_interval(X)
     p, last, log_odds = model.predict_proba(X), np.argsort(X[:, 0]), {}
     assert ((ends[:, :, 0] <= p) & (p <= ends[:, :, 1])).all()
     np.testing.assert_allclose(ends[:, 0], 1.0 - ends[:, 1, ::-1], atol=1e-9)
@@ -100,7 +106,7 @@ def test_what_holds_no_rows_is_refused(learned):
         learned[2].release(least=5).predict_proba_interval(learned[0])
 
 
-def test_tables_of_other_kinds(rng):
+def test_tables_of_other_kinds(rng, few_folds):
     """Groups, missing cells, texts, a class of one row, and one class alone."""
     X, y, _, _ = drawn(ring, 8, 48)
     X[::5, 1] = np.nan
