@@ -20,7 +20,7 @@ from suffice import (
 )
 from suffice.errors import SufficeError
 
-TRIES = int(os.environ.get("SUFFICE_TABLES", "6"))
+TRIES = int(os.environ.get("SUFFICE_TABLES", "4"))
 MODELS = {
     "full": GaussianDiscriminant(),
     "shared": GaussianDiscriminant(shared=True, divisor="unbiased"),

@@ -50,8 +50,7 @@ def table(rng, n, levels):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("levels", [30, 600])
-@pytest.mark.parametrize("signal", [False, True])
+@pytest.mark.parametrize(("levels", "signal"), [(30, True), (600, False)])
 def test_names_that_say_nothing_do_not_make_the_reported_loss_too_small(levels, signal):
     """With orders of all levels by their shares, 600 levels of noise were said to lose .16 nats, and lost 1.0."""
     rng = np.random.default_rng(levels)
