@@ -282,13 +282,6 @@ def test_eight_points_gda():
     assert_allclose(joint_log_likelihood(model, EIGHT, HALVES), -25.475605253514544, rtol=1e-10)
 
 
-def test_eight_points_with_the_unbiased_divisor():
-    model = GaussianDiscriminant(divisor="unbiased").fit(EIGHT, HALVES)
-    assert_allclose(model.covariances_[:, 0, 0], [2 / 3, 8 / 3], rtol=1e-12)
-    expected = [0.6500713431535117, 0.05006139611540801, 0.004583733439217734, 0.9950669512572843]
-    assert_allclose(model.predict_proba(QUERIES[:4])[:, 1], expected, rtol=1e-10)
-
-
 def test_eight_points_shared_covariance_gives_a_line():
     model = GaussianDiscriminant(shared=True).fit(EIGHT, HALVES)
     assert_allclose(model.decision_function(QUERIES), QUERIES @ [4, 8] - 54, rtol=1e-10, atol=1e-10)

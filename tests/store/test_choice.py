@@ -1,5 +1,6 @@
 """What rows chose is kept in a model file, so that loading it chooses nothing, and nothing depends on it."""
 
+import functools
 import hashlib
 import io
 import json
@@ -91,8 +92,15 @@ TABLES = {
     "rows without a label": (half_labelled, {}),
     "frozen columns": (lambda: numbers(400), {"keep_rows": 150}),
     "generative": (grown, {"members": "generative"}),
-    "directions": (lambda: numbers(60, 420, 2), {}),
+    "directions": (lambda: numbers(40, 420, 2), {}),
 }
+
+
+@functools.cache
+def fitted(name):
+    """The model of a table, and its rows, made once: no test edits it."""
+    make, options = TABLES[name]
+    return fit(make, **options)
 
 
 def no_choosing(monkeypatch):
@@ -168,8 +176,7 @@ def same(actual, expected):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_loaded_model_chooses_nothing_and_answers_to_the_bit(name, tmp_path, monkeypatch):
-    make, options = TABLES[name]
-    model, X, y = fit(make, **options)
+    model, X, y = fitted(name)
     model.save(tmp_path / "m.suffice")
     expected = answers(model, X, y)
     no_choosing(monkeypatch)
@@ -178,14 +185,11 @@ def test_a_loaded_model_chooses_nothing_and_answers_to_the_bit(name, tmp_path, m
 
 @pytest.mark.slow
 def test_every_kind_of_member_is_among_those():
-    assert any("independent" in own["name"] for own in fit(apart)[0].members_)
-    assert any("joint model: a forest" in str(note) for note in fit(skewed)[0].notes_)
-    assert {own["name"] for own in fit(grown)[0].members_} >= {
-        "forest",
-        "boosted trees",
-        "mixture per class, normal scores",
-    }
-    assert any("unlabelled" in own["name"] for own in fit(half_labelled)[0].members_)
+    names = {name: {own["name"] for own in fitted(name)[0].members_} for name in TABLES}
+    assert any("independent" in name for name in names["independent"])
+    assert any("joint model: a forest" in str(note) for note in fitted("a forest")[0].notes_)
+    assert names["trees"] >= {"forest", "boosted trees", "mixture per class, normal scores"}
+    assert any("unlabelled" in name for name in names["rows without a label"])
 
 
 # --- where there is no choice, rows are asked ---
@@ -341,8 +345,12 @@ def chooses_anew(path, model, X, choices):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["choice.json", "choice.sha256", "choice_left_out.npy", "choice_trial.npy"])
-@pytest.mark.parametrize("how", ["missing", "empty", "flipped", "longer"])
+@pytest.mark.parametrize(
+    ("part", "how"),
+    [("choice.json", how) for how in ("missing", "empty", "flipped", "longer")]
+    + [(part, "flipped") for part in ("choice.sha256", "choice_left_out.npy", "choice_trial.npy")]
+    + [("choice_left_out.npy", "missing")],
+)
 def test_a_damaged_choice_is_none(saved, choices, part, how):
     model, path, X, _ = saved
     parts = parts_of(path)
@@ -382,30 +390,23 @@ def test_a_choice_by_other_rules(saved, choices, monkeypatch):
     chooses_anew(path, model, X, choices)
 
 
-TREES = {}
-
-
-def with_trees(folder):
-    """The parts of a file with trees, and the answers to its first rows; made once."""
-    if not TREES:
-        X, y = grown()
-        model = GenerativeClassifier().fit(X, y)
-        model.save(folder / "trees.suffice")
-        TREES["parts"], TREES["answers"] = parts_of(folder / "trees.suffice"), model.predict_log_proba(X[:9])
-        TREES["rows"], TREES["model"] = X[:9], model
-    return TREES["parts"], TREES["rows"], TREES["answers"]
+@pytest.fixture(scope="module")
+def with_trees(tmp_path_factory):
+    """A folder, the parts of a file with trees, its first rows and the answers to them."""
+    folder, (model, X, _) = tmp_path_factory.mktemp("trees"), fitted("trees")
+    model.save(folder / "trees.suffice")
+    return folder, parts_of(folder / "trees.suffice"), X[:9], model.predict_log_proba(X[:9])
 
 
 WILD = [0, 1, -1, 2, 255, 1 << 31, 1e300, -1e300, 1e-300, 0.5, None, "", "x", [], {}, True]
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_whatever_the_parts_of_a_choice_hold(data, tmp_path_factory):
+def test_whatever_the_parts_of_a_choice_hold(data, with_trees):
     """With sums that fit: rows are asked, or the model answers, as a forged one may that agrees where it is tried."""
-    folder = tmp_path_factory.getbasetemp()
-    parts, X, expected = with_trees(folder)
+    folder, parts, X, expected = with_trees
     parts, document = dict(parts), json.loads(parts["choice.json"])
     arrays = sorted(name for name in parts if name.startswith("choice_") and "trial" not in name)
     if data.draw(st.booleans()):
@@ -443,9 +444,9 @@ def chosen_nothing(*args, **kwargs):
     raise NothingChosenError
 
 
-def test_the_choice_is_small(tmp_path):
+def test_the_choice_is_small(with_trees):
     """Left-out posteriors take a row and class eight bytes, trees some ten for most nodes."""
-    parts, _, _ = with_trees(tmp_path)
+    parts = with_trees[1]
     size = {name: len(data) for name, data in parts.items() if name.startswith("choice")}
     leaves = sum(len(np.load(io.BytesIO(parts[name]))) for name in parts if name.endswith("_added.npy"))
     trees = sum(own for name, own in size.items() if "_member" in name)
@@ -455,8 +456,7 @@ def test_the_choice_is_small(tmp_path):
 
 def test_trees_without_folds_are_made_anew_and_the_same(tmp_path):
     """The file holds the trees of all rows alone; what asks those of folds answers to the bit as before."""
-    with_trees(tmp_path)
-    model = TREES["model"]
+    model = fitted("trees")[0]
     model.save(tmp_path / "m.suffice")
     trees = [name.split("_")[2] for name in parts_of(tmp_path / "m.suffice") if name.endswith("_threshold.npy")]
     assert trees == ["0"]
