@@ -5,7 +5,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from suffice import GenerativeClassifier
+from suffice.datasets import penguins_path
+from suffice.report import render_page
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -59,6 +64,14 @@ def visit(chromium, tmp_path) -> Callable:
         context.close()
     assert [url.split("#")[0] for url in asked] == [url for _, url in opened]
     assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def html():
+    """The page of an automatic classifier of half of the penguins, and of its answers to the other half."""
+    table = pd.read_csv(penguins_path())
+    X, y = table.drop(columns="species"), table["species"]
+    return render_page(GenerativeClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2], name="penguins.csv")
 
 
 @pytest.fixture

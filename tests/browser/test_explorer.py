@@ -38,9 +38,15 @@ def numbers(nested):
     return np.array(nested, dtype=object).astype(str).astype(float)  # "-Infinity" is read as well
 
 
-def fifty(name):
-    """Return a model and 50 partial rows."""
+# Their answers are made of the terms that other automatic classifiers have.
+TERMS_AGAIN = ("automatic: few", "automatic: few numbers", "automatic: joint forest, priors")
+
+
+def partial(name):
+    """Return a model and 50 partial rows; 16 where reasons or gains take long."""
     model, rows = case(name)
+    if name.startswith("automatic") or re.search("full.*prior|rda", name):
+        return model, rows[:16]
     rng = np.random.default_rng(50)
     more = rows.iloc[rng.integers(0, len(rows), 10)].copy()
     if name != "naive: words":
@@ -49,14 +55,14 @@ def fifty(name):
     return model, pd.concat([rows, more.astype(rows.dtypes)], ignore_index=True)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in TERMS_AGAIN])
 def test_answers_equal_python(visit, name):
-    model, rows = fifty(name)
+    model, rows = partial(name)
     program = lower(model._fitted)
     cells = page_cells(program, rows)
     html = render_page(model)
     answers = ask(visit(html), cells)
-    assert len(answers) == 50
+    assert len(answers) == len(rows)
 
     posterior = numbers([own["posterior"] for own in answers])
     np.testing.assert_allclose(posterior, model.predict_proba(rows), atol=1e-9, rtol=0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant
-from suffice.datasets import penguins_path
 from suffice.report import render_page
 
 # The least contrast of text with what is behind it (WCAG 2.2, 1.4.3), over all elements that show text of their own.
@@ -32,13 +30,6 @@ CONTRAST = """() => {
     if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 200)];
   }
   return worst; }"""
-
-
-@pytest.fixture(scope="module")
-def html():
-    table = pd.read_csv(penguins_path())
-    X, y = table.drop(columns="species"), table["species"]
-    return render_page(GenerativeClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2], name="penguins.csv")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
