@@ -71,8 +71,8 @@ def test_they_do_over_a_grid(truth):
 
 @pytest.fixture
 def few_folds(monkeypatch):
-    """Three models of other rows, for laws that hold of any number."""
-    monkeypatch.setattr(doubt, "FOLDS", 3)
+    """Two models of other rows, for laws that hold of any number."""
+    monkeypatch.setattr(doubt, "FOLDS", 2)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
 from suffice.conformal import threshold
 from suffice.errors import DataError, SettingError
 from suffice.questions.held_out import missing_in
@@ -44,11 +44,10 @@ def too_few(n, alpha=0.1, draws=1):
         (lambda: GaussianDiscriminant(), 300, 2, 0.0),
         (lambda: NaiveBayes(), 300, 6, 0.0),
         (lambda: NaiveBayes(), 300, 6, 0.2),
-        (lambda: MixtureDiscriminant(2, n_init=1, random_state=0), 240, 1, 0.0),
         (lambda: GenerativeForest(), 240, 1, 0.0),
         (lambda: GenerativeClassifier(), 300, 1, 0.2),
     ],
-    ids=["shared", "full", "naive Bayes", "naive Bayes, holes", "mixture", "forest", "automatic"],
+    ids=["shared", "full", "naive Bayes", "naive Bayes, holes", "forest", "automatic"],
 )
 def test_sets_cover_whatever_number_of_cells_is_known(rng, make, n, draws, holes):
     found = {known: [] for known in range(0, D + 1, 2)}

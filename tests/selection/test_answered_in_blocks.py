@@ -21,7 +21,7 @@ def model_and_rows():
 def test_blocks_make_no_difference(model_and_rows, monkeypatch):
     model, rows = model_and_rows
     whole = model.predict_proba(rows)
-    for size, many in ((1, 300), (900, 3200)):  # rows in a block, and in all
+    for size, many in ((1, 100), (900, 3200)):  # rows in a block, and in all
         monkeypatch.setattr(pool, "TOGETHER", 8 * rows.shape[1] * size)
         assert_allclose(model.predict_proba(rows[:many]), whole[:many], rtol=0, atol=1e-12)
     assert_allclose(model.predict_proba(rows[-1:]), whole[-1:], rtol=0, atol=1e-12)
