@@ -56,7 +56,9 @@ def partial(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in TERMS_AGAIN])
-def test_answers_equal_python(visit, name):
+def test_answers_equal_python(visit, name, monkeypatch):
+    for place in ("facts", "profile"):  # what columns are worth orders them, and may take long
+        monkeypatch.setattr(f"suffice.report.{place}.costs", lambda view: None)
     model, rows = partial(name)
     program = lower(model._fitted)
     cells = page_cells(program, rows)
