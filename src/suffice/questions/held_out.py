@@ -77,9 +77,8 @@ def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     Rows of a group are in one.
     """
     own, k = density[np.arange(len(sample.codes)), sample.codes], density.shape[1]
-    classes = [
-        own[sample.codes == c] for c in range(k)
-    ]  # in turn by what depends neither on units nor on order or name
+    classes = [own[sample.codes == c] for c in range(k)]
+    # one class goes on where another ends: in a turn that depends neither on units nor on names and orders
     turn = np.argsort(np.lexsort(([np.ptp(part) if len(part) else 0.0 for part in classes], [*map(len, classes)])))
     order = np.lexsort((sample.priority, own, turn[sample.codes]))
     holed = any(has_holes(part) for part in read)  # EM for the cells takes long
