@@ -102,7 +102,7 @@ class _Run:
                 self._codes[number] = np.where(np.isnan(x), -1, np.searchsorted(own.cuts, x, side="right"))
             else:
                 levels, codes = self.table.categories(self.places[own.column])
-                self._codes[number] = recode(levels, codes, own.levels)
+                self._codes[number] = np.full(len(codes), -1) if own.empty else recode(levels, codes, own.levels)
         return self._codes[number]
 
     def reading(self, number: int) -> Array:
@@ -115,7 +115,8 @@ class _Run:
 
     def _read(self, own: Reading) -> Array:
         if isinstance(own, Number):
-            return np.asarray(self.table.numeric([self.places[own.column]])[:, 0], dtype=np.float64)
+            cells = np.asarray(self.table.numeric([self.places[own.column]])[:, 0], dtype=np.float64)
+            return np.full_like(cells, np.nan) if own.empty else cells
         if isinstance(own, Indicator):
             code = self.code(own.code)
             hot = (code == own.level).astype(np.float64)

@@ -142,9 +142,7 @@ MIXTURE: dict[str, Callable[[], Case]] = {
 
 AUTOMATIC: dict[str, Callable[[], Case]] = {
     "numbers": lambda: _fit(GenerativeClassifier(), numbers(2, 150)),
-    "mixed": lambda: _fit(
-        GenerativeClassifier(), (mixed(150)[0].drop(columns=["size 0", "size 2", "wing"]), mixed(150)[1])
-    ),
+    "mixed": lambda: _fit(GenerativeClassifier(), *with_empty_column(mixed(150))),
     "categories only": lambda: _fit(GenerativeClassifier(), (mixed(150)[0][["town", "smoker"]], mixed(150)[1])),
     "priors": lambda: _fit(
         GenerativeClassifier(priors=[0.2, 0.3, 0.5]), (mixed(100)[0][["size 1", "town"]], mixed(100)[1])
@@ -160,6 +158,12 @@ AUTOMATIC: dict[str, Callable[[], Case]] = {
     "joint forest, priors": lambda: _fit(GenerativeClassifier(priors=[0.2, 0.3, 0.5]), steps()),
     "trees": lambda: _fit(GenerativeClassifier(), stripes()),
 }
+
+
+def with_empty_column(table: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return a table with a column in which no row has a value, and rows to score that have one there."""
+    X = table[0].drop(columns=["size 0", "size 2", "wing"])
+    return (X.assign(none=np.nan), table[1]), unseen(X).assign(none=5.0)
 
 
 def penguins() -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -70,7 +70,7 @@ def lower(fitted: Fitted) -> Program:
     Posteriors are those of `predict_proba` with the model's own priors, log p(x) that of `score_samples`: a model whose
     posteriors are those of a pool, and whose joint density is a forest's, has a program without log p(x).
     """
-    joint, job = fitted.joint, Lowering(fitted.schema)
+    joint, job = fitted.joint, Lowering(fitted.schema, fitted.empty_columns)
     pool, given = fitted.pool, None if fitted.priors is None else fitted.log_prior
     terms = None
     if pool is None or not any(isinstance(block, ForestDensity) for block in joint.density.blocks):
@@ -102,10 +102,13 @@ def _with_blanks(fitted: Fitted, columns: tuple[Column, ...]) -> Iterator[Column
 
 
 class Lowering:
-    """The lists of a program under construction; equal readings and codes are entered once."""
+    """The lists of a program under construction; equal readings and codes are entered once.
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    `empty` are the positions of the columns in which no row learned has a value.
+    """
+
+    def __init__(self, schema: Schema, empty: Collection[int] = ()) -> None:
+        self.schema, self._empty = schema, empty
         self.codes: list[CodeReading] = []
         self.readings: list[Reading] = []
         self.terms: list[Term] = []
@@ -119,7 +122,7 @@ class Lowering:
 
     def number(self, column: int) -> int:
         """Return the number of the reading of a column."""
-        return self.reading(Number(column), ("number", column))
+        return self.reading(Number(column, column in self._empty), ("number", column))
 
     def reading(self, reading: Reading, key: Hashable) -> int:
         """Enter a reading, once for each key, and return its number."""
@@ -138,7 +141,7 @@ class Lowering:
     def level(self, column: int, levels: Sequence[Level]) -> int:
         """Return the number of the code of a column under a vocabulary."""
         known = tuple(levels)
-        return self.code(Code(column, known), ("level", column, known))
+        return self.code(Code(column, known, column in self._empty), ("level", column, known))
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns with how they are read and all levels known of them."""

@@ -75,10 +75,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The number of a category's level: −1 missing, len(levels) where the cell is none of the levels."""
+    """The number of a category's level: −1 missing, len(levels) where the cell is none of the levels.
+
+    Of a column in which no row learned has a value, `empty`, every cell counts as missing.
+    """
 
     column: int
     levels: tuple[Level, ...]
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +95,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The number in a column."""
+    """The number in a column; missing everywhere in an `empty` one, in which no row learned has a value."""
 
     column: int
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,11 +110,11 @@ class Readings:
         return self._codes[number]
 
     def _level(self, own: Code) -> Value:
-        g, column, unknown = self.g, self.program.columns[own.column], len(own.levels)
+        g, column, unknown = self.g, self.program.columns[own.column], -1 if own.empty else len(own.levels)
         if is_text(column):
             texts = level_texts(column, own.levels)
             source = next(i for i in self.inputs if i.columns == (own.column,))
-            numbers = [*range(unknown), -1]
+            numbers = [*range(len(own.levels)), -1]
             return g.op(
                 "LabelEncoder",
                 self._values[source.name],
@@ -148,7 +148,8 @@ class Readings:
         """Return readings of one kind (n, d)."""
         run: list[Any] = [self.program.readings[number] for number in numbers]
         if kind is Number:
-            return self._numbers([own.column for own in run])
+            cells, there = self._numbers([own.column for own in run]), np.where([own.empty for own in run], np.nan, 1.0)
+            return cells if np.isfinite(there).all() else cells * there
         if kind is Scaled:
             inner = self.block([own.reading for own in run])
             return (inner - np.array([own.centre for own in run])) / np.array([own.scale for own in run])

@@ -291,7 +291,8 @@ class Cells:
         new = {}
         for i, reading in enumerate(self.program.readings):
             if isinstance(reading, Number):
-                new[f"r{i}"] = f"c{reading.column}"
+                cell = f"c{reading.column}"
+                new[f"r{i}"] = f"CASE WHEN {cell} IS NULL THEN {cell} END" if reading.empty else cell
         for i, code in enumerate(self.program.codes):
             if isinstance(code, Code):
                 new[f"k{i}"] = self._level(code)
@@ -303,7 +304,7 @@ class Cells:
         for i, level in enumerate(code.levels):
             literal = self.stages.language.text(str(level)) if text else number(float(level))
             branches.append((f"{cell} = {literal}", str(i)))
-        return case(branches, str(len(code.levels)))
+        return case(branches, "-1" if code.empty else str(len(code.levels)))
 
     def _third(self) -> None:
         """Add what is made of numbers and codes, layer by layer."""

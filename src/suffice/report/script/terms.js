@@ -24,7 +24,7 @@ class Reader {
   readCode(code) {
     if (code.kind === "Code") {
       const cell = this.row[code.column];
-      return cell === null ? -1 : code.map[cell];
+      return cell === null || code.empty ? -1 : code.map[cell];
     }
     const x = this.reading(code.reading);
     if (x === null) return -1;
@@ -34,7 +34,7 @@ class Reader {
   }
 
   readNumber(reading) {
-    if (reading.kind === "Number") return this.row[reading.column];
+    if (reading.kind === "Number") return reading.empty ? null : this.row[reading.column];
     if (reading.kind === "Indicator") {
       const code = this.code(reading.code);
       return code < 0 && reading.keeps_missing ? null : Number(code === reading.level);
