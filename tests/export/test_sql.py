@@ -63,6 +63,19 @@ def test_columns_far_apart_in_scale() -> None:
     check(model, rows, run_duckdb(model.to_sql(check=False), rows))
 
 
+@pytest.mark.parametrize("name", ["sum", "complement"])
+def test_columns_that_add_up_to_others(name: str) -> None:
+    """Both sides are right to rounding, which such columns make larger: a sum beside its parts, 1 − p beside p."""
+    rng = np.random.default_rng(9 if name == "sum" else 0)
+    y = rng.integers(0, 2, 300)
+    X = pd.DataFrame({"a": rng.normal(size=300) + y, "b": rng.normal(size=300)})
+    p = (rng.random(300) < 0.3 + 0.4 * y).astype(int)
+    model = GaussianDiscriminant() if name == "sum" else GenerativeClassifier()
+    model.fit(X.assign(s=X.sum(axis=1)) if name == "sum" else X.assign(p=p, q=1 - p), y)
+    assert model.to_sql(check=True)
+    assert model.to_onnx(check=True)
+
+
 # --- names and values ------------------------------------------------------------------------------------------------
 
 HOSTILE = [

@@ -261,6 +261,22 @@ def _location_scale(density: Laplace | StudentT, readings: tuple[int, ...]) -> L
     return LocationScale(readings, "laplace", density.location[:, used], scale, np.full(scale.shape, np.inf), constant)
 
 
+def rounding(program: Program) -> float:
+    """Return by how much two right ways to the same answer may differ: d ε κ (Higham 2002, Accuracy, section 10.1).
+
+    κ is the condition number of the correlations of d columns, large where some add up to others; the largest counts.
+    """
+    worst = 1.0
+    for term in program.terms:
+        own = term.parts if isinstance(term, Mixture) else term
+        if isinstance(own, Normal) and isinstance(own.spread, Dense):
+            covariance = own.spread.covariance
+            scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+            condition = np.linalg.cond(covariance / scale[:, :, None] / scale[:, None])
+            worst = max(worst, covariance.shape[1] * float(condition.max(initial=0.0)))
+    return float(np.finfo(np.float64).eps) * worst
+
+
 def compare(
     what: str,
     posterior: Array,
@@ -269,15 +285,18 @@ def compare(
     expected: tuple[Array, Array],
     tolerance: float,
     advice: str,
+    rounding: float = 0.0,
 ) -> tuple[float, float]:
     """Return the largest differences of posteriors (n, k), and of log densities (n,) relative to their size.
 
     `expected` are the model's posteriors and log densities, `other` (n,) says where labels differ: a label is wrong
     where no two posteriors are as near as the tolerance allows. An export without log densities has `density` None, and
-    these differ by 0. ExportError, which says `what` was exported, where the tolerance is exceeded or a label is wrong.
+    these differ by 0. ExportError, which says `what` was exported, where a label is wrong, or more than the tolerance
+    and `rounding` is exceeded, which is relative to the size of log densities: posteriors are made of these.
     """
     posteriors, densities = expected
-    apart = float(np.abs(posterior - posteriors).max(initial=0.0))
+    each = np.abs(posterior - posteriors).max(axis=1, initial=0.0)
+    apart, size = float(each.max(initial=0.0)), np.where(np.isfinite(densities), 1.0 + np.abs(densities), 0.0)
     density = densities if density is None else density
     with np.errstate(invalid="ignore"):
         error = np.where(density == densities, 0.0, np.abs(density - densities) / (1.0 + np.abs(densities)))
@@ -285,7 +304,7 @@ def compare(
     top = np.sort(posteriors, axis=1)[:, -2:]
     clear = top[:, -1] - top[:, 0] > 2.0 * tolerance if posteriors.shape[1] > 1 else np.zeros(len(top), dtype=bool)
     wrong = int((other & clear).sum())
-    if not (apart <= tolerance and off <= tolerance) or wrong:
+    if not ((each <= tolerance + rounding * size).all() and off <= tolerance + rounding) or wrong:
         raise ExportError(
             f"The {what} does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
             f"{off:.1e} of their size, and {wrong} of {len(other)} labels; {tolerance:.0e} is allowed. Next: {advice}."

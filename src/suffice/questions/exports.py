@@ -15,7 +15,7 @@ from typing import Any
 from .._arrays import Array, np
 from .._files import whole_file
 from ..errors import ExportError, SettingError, pip_install, setting
-from ..export.lower import lower, refuse_dates
+from ..export.lower import lower, refuse_dates, rounding
 from ..fitted import Fitted
 from ..schema import Kind, Level
 from ..table import Table, make_table, read_table
@@ -68,7 +68,7 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
     data = made.SerializeToString(deterministic=True)
     if check is not False and (check is not None or find_spec("onnxruntime") is not None):
         asked, order, expected = on_trial(fitted, check)
-        check_file(data, feeds(program, asked, order, dtype), dtype, expected)
+        check_file(data, feeds(program, asked, order, dtype), dtype, expected, rounding(program))
     if path is not None:
         try:
             with whole_file(path) as file:

@@ -234,19 +234,21 @@ def _numbers(column: Column, table: Table, position: int) -> Array:
     return np.array([*map(float, levels), np.nan])[codes]
 
 
-def check(model: bytes, feed: Feed, dtype: str, expected: tuple[Sequence[Level], Array, Array]) -> tuple[float, float]:
+def check(
+    model: bytes, feed: Feed, dtype: str, expected: tuple[Sequence[Level], Array, Array], rounding: float = 0.0
+) -> tuple[float, float]:
     """Return the largest differences of posteriors and of relative log densities between a file and its model.
 
     `expected` are the model's labels (n,), posteriors (n, k) and log densities (n,). ExportError where posteriors
-    differ by more than 1e-9 (1e-4 in float32), log densities by more than that of their size, or labels where no two
-    posteriors are as near; or where the file cannot be run.
+    differ by more than 1e-9 and than `rounding` (1e-4 in float32), log densities by more than that of their size, or
+    labels where no two posteriors are as near; or where the file cannot be run.
     """
     label, posterior, density = _run(model, feed)
     labels, posteriors, densities = expected
     other, advice = label != np.asarray(labels, dtype=label.dtype), report_it("writes the ONNX file")
     if dtype == "float32":
-        advice = f"use {setting('dtype', 'float64')}: this model needs more digits than float32 has"
-    return compare("ONNX file", posterior, density, other, (posteriors, densities), TOLERANCE[dtype], advice)
+        rounding, advice = 0.0, f"use {setting('dtype', 'float64')}: this model needs more digits than float32 has"
+    return compare("ONNX file", posterior, density, other, (posteriors, densities), TOLERANCE[dtype], advice, rounding)
 
 
 def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array | None]:

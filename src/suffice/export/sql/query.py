@@ -12,7 +12,7 @@ from ..._arrays import Array, np
 from ...errors import ExportError, either, pip_install, quoted, setting
 from ...schema import Level
 from ...table import Table as Rows
-from ..lower import compare, report_it
+from ..lower import compare, report_it, rounding
 from ..program import (
     Column,
     Counts,
@@ -373,7 +373,7 @@ def check(
 
     The program's column p stands at `order[p]` of the table; `expected` are the model's labels (n,), posteriors (n, k)
     and log densities (n,). ExportError where posteriors, or log densities relative to their size, differ by more than
-    1e-9, or where a label is another one though no two posteriors are as near.
+    1e-9 and than `rounding`, or where a label is another one though no two posteriors are as near.
     """
     labels, posteriors, densities = expected
     label, posterior, density = _run(program, table, order, exact)
@@ -381,7 +381,7 @@ def check(
     density = None if density is None else np.where(np.isnan(density), -np.inf, density)[scored]  # log 0 is NULL
     other = np.array([a != b for a, b in zip(label, labels, strict=True)], dtype=bool)
     known, advice = (posteriors[scored], densities[scored]), report_it("returns the query")
-    return compare("query", posterior[scored], density, other[scored], known, TOLERANCE, advice)
+    return compare("query", posterior[scored], density, other[scored], known, TOLERANCE, advice, rounding(program))
 
 
 def _run(program: Program, table: Rows, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array | None]:
