@@ -1400,8 +1400,9 @@ class Answers(State):
             and gives NULL to rows that miss a cell of a full covariance.
         check : None, False, True or a table
             Rows that the query is tried on in DuckDB, in whose dialect the same program is then written: posteriors and
-            log densities (relative to their size) must agree within 1e-9, else ExportError. None draws 200 rows from
-            the model, many with cells missing, if DuckDB is installed; True insists on it; False leaves it out.
+            log densities (relative to their size) must agree within 1e-9 and what rounding leaves where columns add up
+            to others, else ExportError. None draws 200 rows from the model, many with cells missing, if DuckDB is
+            installed; True insists on it; False leaves it out.
 
         Raises
         ------
@@ -1445,8 +1446,9 @@ class Answers(State):
             Floats of inputs, outputs and arithmetic; what is left of a row with missing cells is computed in float64.
         check : None, False, True or a table
             Rows that the file is tried on with onnxruntime: posteriors, and log densities relative to their size, must
-            agree within 1e-9 (float32: 1e-4), else ExportError. None draws 200 rows from the model, many with cells
-            missing, if onnxruntime is installed; True insists on it; False leaves it out.
+            agree within 1e-9 (float32: 1e-4) and what rounding leaves where columns add up to others, else ExportError.
+            None draws 200 rows from the model, many with cells missing, if onnxruntime is installed; True insists on
+            it; False leaves it out.
 
         Raises
         ------
