@@ -76,7 +76,7 @@ def told(mean, scatter, row, rule) -> float:
 @pytest.mark.parametrize("kind", MAKE)
 def test_what_a_release_tells_of_a_row_that_breaks_a_rule_is_no_more_than_chance(kind) -> None:
     """At least a fifth of the squared error stays; of similar rows that are in no table a tenth does, at the least."""
-    for seed in (0, 3) if kind == "automatic" else range(10):
+    for seed in range(3) if kind == "automatic" else range(15):
         X, y, rule = planted(seed)
         model = MAKE[kind](X.shape[1]).fit(X, y)
         if kind != "automatic":

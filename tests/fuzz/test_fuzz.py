@@ -27,11 +27,12 @@ def test_a_brief_run_finds_nothing(target, count, tmp_path):
 
 
 @pytest.mark.slow
-def test_legal_tables_fit_and_answer(tmp_path):
+@pytest.mark.parametrize("first", [0, 50, 100])
+def test_legal_tables_fit_and_answer(first, tmp_path):
     """`make tables` tries larger ones, all estimators and more questions."""
-    outcomes, findings = run(BRIEF, seed=7, count=60, keep=tmp_path / "found")
+    outcomes, findings = run(BRIEF, seed=7, count=50, first=first, keep=tmp_path / "found")
     assert findings == []
-    assert outcomes["all answered"] > 40, "what is refused everywhere is not tried"
+    assert outcomes["all answered"] > 33, "what is refused everywhere is not tried"
 
 
 @pytest.mark.slow
