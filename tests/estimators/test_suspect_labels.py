@@ -130,9 +130,10 @@ def test_tables_with_categories_and_holes(make) -> None:
 @FEW
 def test_a_row_gets_the_same_answer_alone_as_among_all(make) -> None:
     X, _, label, _ = simulate(200, uniform(2, 0.1), 3.5, 10)
-    model = make().fit(X, label)
-    whole = model.suspect_labels(X, label)
-    assert_allclose(model.suspect_labels(X[50:53], label[50:53]), whole[50:53], atol=1e-9)
+    for weight in (np.ones(200), np.arange(200) % 3 + 1.0):
+        model = make().fit(X, label, weight)
+        whole, some = (model.suspect_labels(X[own], label[own], weight[own]) for own in (slice(200), slice(50, 53)))
+        assert_allclose(some, whole[50:53], atol=1e-9)
 
 
 @FEW

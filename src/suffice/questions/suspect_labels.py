@@ -113,7 +113,7 @@ def _channel_of_kept(fitted: Fitted) -> Channel:
     """Return the channel of labels by the rows that are kept."""
     sample, of_class = fitted.reservoir, fitted.statistics.weight
     weight = sample.represented(of_class)
-    weight *= float(sample.copies.sum()) / float(weight.sum())
+    weight *= max(float(sample.copies.sum()), float(sample.weight.sum())) / float(weight.sum())  # as of rows given
     told = np.flatnonzero(_others(fitted, sample.codes, sample.row_weight()))
     return find_channel(fitted.left_out_rows[told], sample.codes[told], weight[told])
 
