@@ -87,8 +87,9 @@ def test_learned_rows_rank_among_those_of_their_class(rng):
     p = model.outlier_pvalues(X, y)
     for label in ("a", "b"):
         np.testing.assert_allclose(np.sort(p[y == label]), np.arange(1, 31) / 30)
-    X[3, 1] = np.nan
-    assert 0 < NaiveBayes().fit(X, y).outlier_pvalues(X, y)[3] <= 1
+    X[3, 1], few = np.nan, np.arange(60) < 11
+    p = NaiveBayes().fit(X, few).outlier_pvalues(X, few)  # sums of weights round
+    assert 0 < p.min() <= p.max() <= 1
     far = np.concatenate([X, [[90.0, 90.0]]])
     own = np.append(y, "a")
     for model in (NaiveBayes(), MixtureDiscriminant(2, n_init=1, random_state=0), GenerativeClassifier()):

@@ -1110,7 +1110,8 @@ class Answers(State):
         X, y : rows (n, d) and their labels (n,); rows without one are left out
         sample_weight : array-like (n,), optional
         groups : array-like (n,), optional
-            Which rows belong together: whole groups are in one fifth.
+            Which rows belong together: whole groups are in one fifth. Without them copies of a row are, where there are
+            more equal rows than chance explains.
         draws : int
             How often the rows are dealt into fifths; 20 models are fitted in each.
         random_state : int

@@ -1,7 +1,8 @@
 """Would more rows help: log-loss on rows held out by the number of rows learned from, and what more would bring.
 
-Rows are dealt into folds by class. For each fold, models learn from ever larger parts of all other rows, each part
-within the next, and all are judged on the same rows, the fold's. So sizes differ by what was learned alone. The curve
+Rows are dealt into folds by class, copies of a row into one. For each fold, models learn from ever larger parts of all
+other rows, each part within the next, and all are judged on the same rows, the fold's. So sizes differ by what was
+learned alone. The curve
 
     loss(m) = a + b m^−c,    a, b ≥ 0,    0.25 ≤ c ≤ 1.5
 
@@ -27,6 +28,7 @@ from ..fitted import NOTHING, Fitted
 from ..losses import row_losses
 from ..schema import Level
 from ..stats.by_class import Batch
+from ..stats.dependent_rows import are_copies
 from ..stats.rows import deal_groups, group_numbers
 from ..table import Table
 from .sample import read_share
@@ -45,8 +47,16 @@ def curve_of(
     batch = begun.batch(table, begun.align(table), y, sample_weight, "em", groups)
     known = batch if batch.is_labelled else batch.split()[0]
     judge = partial(_judged, begun, known)
-    group = None if known.group is None else group_numbers(known.group)
+    group = _copies(begun, known) if known.group is None else group_numbers(known.group)
     return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=group)
+
+
+def _copies(begun: Fitted, batch: Batch) -> Codes | None:
+    """Return the number (n,) of the distinct row that each is, where rows are copied; None where they are not."""
+    sample = begun.sample_of(batch, len(batch.codes))
+    if sample is None or not are_copies(sample) or len(sample.codes) < FOLDS:
+        return None
+    return sample.locate(batch.rows[: len(sample.rows)], batch.codes, batch.classes)
 
 
 def _judged(begun: Fitted, batch: Batch, learn: Codes, rest: Codes) -> Array:

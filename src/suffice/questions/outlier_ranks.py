@@ -333,7 +333,7 @@ class Learned:
         if not total:
             return np.ones(len(far)), 0.0
         order = rows[np.argsort(others[rows])]
-        beyond = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0) / total
+        beyond = np.minimum(np.append(np.cumsum(weight[order][::-1])[::-1], 0.0) / total, 1.0)
         places = np.where(np.isfinite(others[order]), others[order] + TIE * np.abs(others[order]), others[order])
         return beyond[np.searchsorted(places, far, side="left")], self.held.size * total
 
