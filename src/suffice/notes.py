@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from .errors import either, quoted
+from .errors import count, either, quoted
 from .schema import Level, Name
 
 
@@ -94,6 +94,11 @@ def to_know(notes: Iterable[Note], each: bool = False) -> list[str]:
     """Return the notes that are no details as sentences: one for all of a sort, or one for `each` note."""
     told = [note for note in notes if not note.kind.is_detail]
     return [str(note) for note in told] if each else _sentences(told)
+
+
+def count_details(number: int) -> str:
+    """Return how many notes ask for nothing, in words."""
+    return f"{count(number, 'detail')} that ask{'s' if number == 1 else ''} for nothing"
 
 
 def details(notes: Iterable[Note]) -> list[str]:

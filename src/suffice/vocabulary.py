@@ -123,6 +123,15 @@ def alike(levels: Iterable[Level]) -> list[list[Level]]:
     return [group for group in _by_skeleton(texts).values() if len(group) > 1]
 
 
+def are_measured(classes: Sequence[Level], rows: float) -> bool:
+    """Return whether 20 classes or more, of fewer than five rows on average, are whole numbers, as counts are."""
+    return (
+        len(classes) >= 20
+        and rows < 5.0 * len(classes)
+        and all(str(label).removeprefix("-").isdecimal() for label in classes)
+    )
+
+
 def _by_skeleton(levels: Iterable[Level]) -> dict[str, list[Level]]:
     """Return levels by what they have in common as text, case and spaces aside."""
     groups: dict[str, list[Level]] = {}
@@ -158,6 +167,9 @@ def table_notes(
         why = "every text there is a date, such as 2026-04-03"
         yield Note("read text as dates", why, columns=dates, kind=NoteKind.DATED)
     yield from _alike_notes(schema, known, statistics)
+    if are_measured(statistics.classes, statistics.rows):
+        what = f"took each number for a class of its own: {len(statistics.classes):,} in {statistics.rows:,} rows"
+        yield Note(what, "if they measure or count something, cut them into ranges first", kind=NoteKind.UNCERTAIN)
     if statistics.sample is not None and copies:
         kept, distinct = round(float(statistics.sample.copies.sum())), len(statistics.sample.codes)
         what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"

@@ -90,10 +90,7 @@ def test_labels_that_are_numbers_and_weights(cli, tmp_path) -> None:
     suspects = json.loads(done.out)["suspects"]
     assert [
         (own["row"], own["given"], own["likeliest_other"]) for own in sorted(suspects, key=lambda own: own["row"])
-    ] == [
-        (4, 1, 0),
-        (61, 0, 1),
-    ]
+    ] == [(4, 1, 0), (61, 0, 1)]
 
 
 def test_what_is_refused(cli, slipped, tmp_path) -> None:

@@ -22,7 +22,7 @@ def shop(tmp_path, rng):
         {
             "order": np.arange(5001, 5001 + n),
             "paid": rng.choice(["yes", "no", "Yes"], n, p=[0.5, 0.4, 0.1]),
-            "age": np.where(rng.random(n) < 0.05, -999, rng.integers(18, 90, n)),
+            "age": np.where(rng.random(n) < 0.05, 99, np.r_[73, rng.integers(18, 25, n - 1)]),
             "shop": "Aachen",
             "net": rng.normal(50, 9, n).round(2),
         }
@@ -54,7 +54,7 @@ def test_columns_and_alerts(cli, shop) -> None:
     }
     text = cli("look", path, "--target", "paid").out
     assert found["repeated"]["repeated"] == table.drop(columns="order").duplicated().sum()
-    assert "rows repeat another one, class included, but for order, " in " ".join(text.split())
+    assert "rows repeat another one, class included, but for order (one occurs " in " ".join(text.split())
     for own in found["alerts"]:
         assert own["text"].split(":")[0] in " ".join(text.split())
     both = table[["net", "gross"]].isna().all(axis=1).sum()
@@ -69,7 +69,7 @@ def test_rows_without_a_label_are_counted(cli, tmp_path) -> None:
     path.write_text("x,y\n1,a\n2,\n3,b\n4,\n5,a\n")
     done = cli("look", path, "--target", "y")
     assert "y: a 2, b 1, without a label 2" in done.out
-    assert "2 rows have no label (40 %)" in done.out
+    assert "Rows without a label: 2 (40 %)" in done.out
 
 
 def test_a_column_that_names_subjects_is_pointed_out(cli, rng, tmp_path) -> None:
@@ -90,6 +90,22 @@ def test_a_column_that_names_subjects_is_pointed_out(cli, rng, tmp_path) -> None
         assert "groups=" not in text
     pd.concat([table.drop(columns="patient")] * 3).to_csv(path, index=False)  # copies of rows
     assert not [own for own in looked(cli, path, "--target", "sick")["alerts"] if own["kind"] == "subjects"]
+
+
+def test_what_is_not_named_is_counted(cli, rng, tmp_path) -> None:
+    alike = rng.normal(size=(200, 1)) + 0.01 * rng.normal(size=(200, 5))
+    pd.DataFrame(alike).add_prefix("x").to_csv(tmp_path / "t.csv", index=False)
+    assert "nearly the same: 4." in cli("look", tmp_path / "t.csv").out  # of the 5 × 4 / 2 pairs 6 are named
+
+
+@pytest.mark.parametrize(("target", "told"), [("beds", 1), ("code", 0), ("street", 0)])
+def test_a_target_that_counts_is_pointed_out(cli, rng, tmp_path, target, told) -> None:
+    n, path = np.arange(60), tmp_path / "t.csv"
+    table = pd.DataFrame({"x": rng.normal(size=60), "beds": n // 2, "code": n % 6, "street": [f"s{i // 2}" for i in n]})
+    table.to_csv(path, index=False)
+    done = cli("fit", path, "--target", target, "--model", "nb", "-o", tmp_path / "m.suffice")
+    for text in (done.err, " ".join(cli("look", path, "--target", target).out.split())):
+        assert text.count("cut them into ranges") == told
 
 
 def test_a_wide_table_is_counted_whole_and_listed_in_part(cli, rng, tmp_path) -> None:

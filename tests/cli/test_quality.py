@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from suffice import load
-from suffice.notes import Kind
+from suffice.notes import Kind, count_details
 from suffice.report import collect_facts, render_page
 
 
@@ -91,6 +91,7 @@ def test_what_asks_for_nothing_is_a_detail(cli, write, tmp_path) -> None:
         assert flat(note) not in plain
         assert f"Detail: {flat(note)}." in whole
     assert "`suffice show --details`" in plain
+    assert [count_details(n).split()[3] for n in (1, 2)] == ["asks", "ask"]
     assert "temperature" in whole
     assert "temperature" not in plain
     assert json.loads(cli("show", path, "--json").out)["notes"] == [str(note) for note in load(path).notes_]

@@ -115,9 +115,10 @@ def test_the_index_of_pandas_is_left_out(cli, tmp_path) -> None:
 
 
 def test_a_point_for_missing_cells_is_said_once_for_all_columns(write) -> None:
-    path = write("t.csv", "a,b,c\n1.5,.,x\n.,2.5,y\n3.5,.,.\n4.5,5.5,z\n")
+    path = write("t.csv", "a,b,c\n1.5,.,x\n.,2.5,None\n3.5,.,.\n4.5,5.5,z\n")
     _, told = read(path)
-    assert told.count("read as missing") == 1
+    assert told.count("read as missing") == 2
+    assert "'None' was read as missing in 'c' (1 cell)" in told
     assert "'.' (3 cells) in columns 'a', 'b', which hold numbers, was read as missing" in told
 
 

@@ -156,14 +156,7 @@ UNFIT = (
 )
 
 
-SPARSE = [
-    sparse.csr_matrix,
-    sparse.csc_array,
-    sparse.coo_array,
-    sparse.lil_array,
-    sparse.dok_array,
-    sparse.dia_array,
-]
+SPARSE = [sparse.csr_matrix, sparse.csc_array, sparse.coo_array, sparse.lil_array, sparse.dok_array, sparse.dia_array]
 
 
 def things(n):

@@ -20,11 +20,7 @@ from suffice import (
 )
 from suffice.datasets import penguins_path
 
-LABELS: dict[str, list[Any]] = {
-    "text": ["low", "mid", "high"],
-    "integers": [3, 10, -2],
-    "truths": [False, True],
-}
+LABELS: dict[str, list[Any]] = {"text": ["low", "mid", "high"], "integers": [3, 10, -2], "truths": [False, True]}
 
 
 def numbers(d: int = 4, n: int = 90, labels: str = "text", holes: float = 0.15, seed: int = 0) -> tuple[Any, Any]:
@@ -213,12 +209,7 @@ def spreads() -> tuple[Any, Any]:
 
 CASES = {
     f"{kind}: {name}": make
-    for kind, cases in (
-        ("gaussian", GAUSSIAN),
-        ("naive", NAIVE),
-        ("mixture", MIXTURE),
-        ("automatic", AUTOMATIC),
-    )
+    for kind, cases in (("gaussian", GAUSSIAN), ("naive", NAIVE), ("mixture", MIXTURE), ("automatic", AUTOMATIC))
     for name, make in cases.items()
 }
 

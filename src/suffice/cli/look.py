@@ -100,8 +100,7 @@ def read_columns(
     check_named(names, names[0] if target is None else target, drop, None, data)
     if target is None:
         return table.drop_columns(list(set(drop))), None
-    if read.csv is not None and read.csv.measured:
-        raise TargetProblem.measured(target, read.csv.measured)
+    TargetProblem.check(target, read.csv)
     return table.drop_columns(list({target, *drop})), without_blanks(table.column(target))
 
 

@@ -178,8 +178,7 @@ def declared(data: Path, target: str, table: TableOptions, weight: str | None, c
     source = open_parts(data, training_reading(target, table))
     names = list(source.schema.names)
     check_named(names, target, table.drop, weight, data, table.groups)
-    if source.csv is not None and source.csv.measured:
-        raise TargetProblem.measured(target, source.csv.measured)
+    TargetProblem.check(target, source.csv)
     used = [name for name in names if name not in {target, weight, table.groups, *table.drop}]
     if not used:
         raise ColumnProblem.nothing_left(target)

@@ -34,7 +34,7 @@ from ..errors import (
 from ..progress import EXPECTED, listen
 
 if TYPE_CHECKING:
-    from ..engines import Progress, Watcher
+    from ..engines import CsvTable, Progress, Watcher
     from ..estimators.base import GenerativeEstimator
     from ..questions.quality import Quality
 
@@ -303,11 +303,13 @@ class TargetProblem(DataError):
         )
 
     @classmethod
-    def measured(cls, target: str, what: str) -> TargetProblem:
-        return cls(
-            f"Column {target!r} holds {what}, and a target holds classes. Next: choose another --target, turn it into "
-            "classes first, or take every different text for a class with --labels text."
-        )
+    def check(cls, target: str, csv: CsvTable | None) -> None:
+        """Raise where the target of a table that is read as text holds measurements or dates."""
+        if csv is not None and csv.measured:
+            raise cls(
+                f"Column {target!r} holds {csv.measured}, and a target holds classes. Next: choose another --target, "
+                "turn it into classes first, or take every different text for a class with --labels text."
+            )
 
     @classmethod
     def other_labels(cls, target: str, label: str, what: str, classes: Sequence[object]) -> TargetProblem:

@@ -162,10 +162,7 @@ MoreMissing = Annotated[
         "repeated."
     ),
 ]
-Rows = Annotated[
-    DataPath,
-    Parameter(help=f"Table with the columns the model was fitted on: {KINDS}."),
-]
+Rows = Annotated[DataPath, Parameter(help=f"Table with the columns the model was fitted on: {KINDS}.")]
 SavedModel = Annotated[ModelPath, Parameter(help="File that `suffice fit` wrote.")]
 Target = Annotated[ColumnName, Parameter(help="Column of class labels.")]
 Weight = Annotated[ColumnName | None, Parameter(help="Column of row weights: k means k copies of the row.")]

@@ -23,16 +23,7 @@ from .answers import (
 )
 from .files import check_output
 from .models import comes_in_parts, open_parts
-from .output import (
-    COMMON,
-    Common,
-    Facts,
-    UsageProblem,
-    noting_warnings,
-    print_json,
-    progress,
-    rows_progress,
-)
+from .output import COMMON, Common, Facts, UsageProblem, noting_warnings, print_json, progress, rows_progress
 from .parameters import Answers, DataPath, IntervalLevel, MissingColumns, SavedModel, Sheet, Switch
 
 if TYPE_CHECKING:
@@ -120,13 +111,7 @@ def predict(
 
 
 def _predict_parts(
-    estimator: GenerativeEstimator,
-    data: Path,
-    output: Path,
-    keep: bool,
-    told: Facts,
-    common: Common,
-    sheet: str | None,
+    estimator: GenerativeEstimator, data: Path, output: Path, keep: bool, told: Facts, common: Common, sheet: str | None
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import Reading

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import DataError, SufficeError, align, count, spaced
-from ..notes import details, to_know
+from ..notes import count_details, details, to_know
 from ..schema import Kind, Schema
 from .answers import load_model
 from .edit import held
@@ -263,7 +263,7 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
     rest = summary["details"]
     notes += [f"Detail: {note}." for note in rest] if whole else []
     if rest and not whole:
-        notes.append(f"{count(len(rest), 'detail')} that ask for nothing: `suffice show --details`.")
+        notes.append(f"{count_details(len(rest))}: `suffice show --details`.")
     notes = notes or ["Nothing had to be repaired or left out."]
     lines += [line for note in notes for line in broken(note, width)]
     return lines

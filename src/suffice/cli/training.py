@@ -80,8 +80,7 @@ def read_training(
     found = read_file(path, training_reading(target, table, time))
     groups = table.groups
     check_named(found.columns.column_names, target, (*table.drop, *table.keep), weight, path, groups, time)
-    if found.csv is not None and found.csv.measured:
-        raise TargetProblem.measured(target, found.csv.measured)
+    TargetProblem.check(target, found.csv)
     rows, numbers = _labelled_rows(found.columns, target)
     unlabelled = found.columns.num_rows - rows.num_rows
     given = rows.column(target)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._dialect import Dialect
-from ..errors import quoted
+from ..errors import count, quoted
 from .arrow import Column, DataType, Spaces
 from .calendar import DAY_FIRST, MONTH_FIRST, added, as_dates, days, moments, part
 from .cells import PERCENT, REAL, TEXT, WHOLE, ColumnSniffer, UnexpectedCellError, convert, without
@@ -23,6 +23,7 @@ Sniffed = dict[str, ColumnSniffer]  # what is known of each column
 ORDERS = {DAY_FIRST: "day first", MONTH_FIRST: "month first"}
 INDEX = re.compile(r"__index_level_\d+__")
 WORDS = {".": "points", ",": "commas"}
+NONE = "None"  # what Python writes for a missing cell, and people for what is not there
 
 
 class Marks(NamedTuple):
@@ -208,10 +209,8 @@ def of_numbers(
     """Say which commas, blanks and apostrophes within numbers were read as what, and which numbers are in doubt."""
     found: dict[str, dict[str, list[Path]]] = {}
     for path, file, own in zip(paths, seen, marks.found, strict=True):
-        for name in numbers:
+        for name in (name for name in numbers if name not in marks.unsure):
             cells, mark, before = file[name], own[name], learned.mark(name)
-            if name in marks.unsure:
-                continue
             told = []
             if cells.commaed:
                 told.append(f"commas in {{}} were read as {_role(',', mark)}")
@@ -291,19 +290,23 @@ def of_missing(paths: Sequence[Path], seen: Sequence[Sniffed], odd: dict[str, st
         columns.setdefault(text, []).append(name)
     for text, names in columns.items():
         found = [(path, file[name].odd.get(text, 0)) for path, file in zip(paths, seen, strict=True) for name in names]
-        times = sum(count for _, count in found)
-        where, cells = (
-            _files(list(dict.fromkeys(path for path, count in found if count))),
-            "cells" if times > 1 else "cell",
-        )
+        times = sum(own for _, own in found)
+        where, cells = _files(list(dict.fromkeys(path for path, own in found if own))), count(times, "cell")
         which = f"column {names[0]!r}, which holds" if len(names) == 1 else f"columns {quoted(names)}, which hold"
-        remark(f"{where}: {text!r} ({times:,} {cells}) in {which} numbers, was read as missing.")
+        remark(f"{where}: {text!r} ({cells}) in {which} numbers, was read as missing.")
+
+
+def of_none(paths: Sequence[Path], found: dict[str, int]) -> None:
+    """Say where a word among texts was read as a missing cell that may well be a value of its own."""
+    told = ", ".join(f"{name!r} ({count(times, 'cell')})" for name, times in found.items() if times)
+    if told:
+        remark(f"{_files(paths)}: {NONE!r} was read as missing in {told}. If it is a value there, write another word.")
 
 
 def of_labels(paths: Sequence[Path], target: str, found: Counter[str]) -> None:
     """Say which classes look like a missing label."""
     if found:
-        rows = [f"{text!r} ({times:,} row{'' if times == 1 else 's'})" for text, times in sorted(found.items())]
+        rows = [f"{text!r} ({count(times, 'row')})" for text, times in sorted(found.items())]
         flags = " ".join(f"--missing-text {quote(text)}" for text in sorted(found))
         remark(
             f"{_files(paths)}: {', '.join(rows)} in {target!r} {'is' if len(found) == 1 else 'are'} read as classes "
@@ -312,5 +315,4 @@ def of_labels(paths: Sequence[Path], target: str, found: Counter[str]) -> None:
 
 
 def _files(paths: Sequence[Path]) -> str:
-    others = len(paths) - 1
-    return paths[0].name if not others else f"{paths[0].name} and {others:,} other file{'' if others == 1 else 's'}"
+    return paths[0].name + (f" and {count(len(paths) - 1, 'other file')}" if len(paths) > 1 else "")

@@ -25,7 +25,7 @@ from ..schema import Kind, Schema, repeated_names
 from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Spaces, Table, check_alike, check_names, is_number, trim
 from .calendar import added
 from .cells import PERCENT, ColumnSniffer, UnexpectedCellError, blanks, convert, without
-from .csv_inference import Dates, decimal_marks, of_labels, of_missing, of_numbers, of_spaces, of_units
+from .csv_inference import NONE, Dates, decimal_marks, of_labels, of_missing, of_none, of_numbers, of_spaces, of_units
 from .csv_text import CsvProblem, Form, check_lines, check_regular, explained, find_form, open_csv, remark
 from .workbooks import key_names, read_sheet, text_batches
 
@@ -129,6 +129,7 @@ class CsvTable:
         self._no_label = pa.array(["", *reading.declared], pa.string())
         self._held: list[list[Batch]] | None = [] if hold else None
         self._looks_missing: Counter[str] = Counter()
+        self._said_none: Counter[str] = Counter()  # cells of each column
         self._seen = [self._look(path, form) for path, form in zip(self._paths, self._forms, strict=True)]
         self._settle()
         self._sizes = [path.stat().st_size for path in paths]
@@ -182,6 +183,8 @@ class CsvTable:
                 ]
                 batch = pa.RecordBatch.from_arrays(columns, names=self.names)
             numbers = {name: own.add(batch.column(name), self._blank) for name, own in seen.items()}
+            for name in seen if reading.learned is None and NONE not in reading.declared else ():
+                self._said_none[name] += pc.sum(pc.equal(batch.column(name), NONE)).as_py() or 0
             if reading.target in seen:
                 cells = batch.column(reading.target)
                 self._looks_missing.update(cells.filter(pc.is_in(cells, value_set=looks)).to_pylist())
@@ -229,6 +232,7 @@ class CsvTable:
             del self._spaces.cells[name]
         of_spaces(paths, self._spaces, reading.learned is None)
         of_missing(paths, seen, odd)
+        of_none(paths, {name: self._said_none[name] for name in features if pa.types.is_string(kinds[name])})
         of_numbers(paths, seen, marks, numbers, learned)
         of_units(paths, features, numbers, self.mark, reading.learned)
         if reading.target is not None and reading.labels != "numbers":

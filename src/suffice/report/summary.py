@@ -10,7 +10,7 @@ from html import escape
 from ..errors import SufficeError, align, count, visible
 from ..fitted import Fitted
 from ..leave_one_out import refits_needed
-from ..notes import details, to_know
+from ..notes import count_details, details, to_know
 from ..plots._style import brief
 from ..questions.importance import importance, is_known as importance_known
 from ..questions.quality import Quality, in_nats, in_whole_percent, is_known as quality_known, quality
@@ -114,13 +114,9 @@ class Summary:
     def _told(self) -> list[str]:
         notes = [f"Note: {note}." for note in self.notes[:MOST_NOTES]]
         more = len(self.notes) - MOST_NOTES
-        rest = ([f"{more} more notes"] if more > 0 else []) + ([_count(self.details)] if self.details else [])
+        rest = ([f"{more} more notes"] if more > 0 else []) + ([count_details(self.details)] if self.details else [])
         notes += [f"{' and '.join(rest)}: notes_ has all."] if rest else []
         return [*notes, self.ask] if self.ask else notes
-
-
-def _count(number: int) -> str:
-    return f"{number} detail{'' if number == 1 else 's'} that ask{'s' if number == 1 else ''} for nothing"
 
 
 def summarize(fitted: Fitted, kind: str) -> Summary:

@@ -161,13 +161,7 @@ def test_families_side_by_side_multiply(rng):
     X = rng.poisson(2.0, (80, 9)).astype(float)
     X[:, 6] = X[:, 6] > 1
     y = np.arange(80) % 3
-    blocks = {
-        "poisson": [0],
-        "laplace": [1, 2],
-        "multinomial": [3, 4, 5],
-        "bernoulli": [6],
-        "gaussian": [7],
-    }
+    blocks = {"poisson": [0], "laplace": [1, 2], "multinomial": [3, 4, 5], "bernoulli": [6], "gaussian": [7]}
     families = {p: name for name, own in blocks.items() for p in own if name != "multinomial"}
     whole = NaiveBayes({**families, (3, 4, 5): "multinomial", 8: CategoricalFamily()}).fit(X, y)
     log_prior = np.log(whole.priors_)

@@ -11,7 +11,7 @@ from ...errors import either
 from ...schema import Kind
 from ...stats.dependent_rows import ALL_DIFFER, FEWEST_ROWS, Cells, name_rows, name_subjects
 from ...table import are_sentences
-from ...vocabulary import alike as groups_alike
+from ...vocabulary import alike as groups_alike, are_measured
 from .columns import are_dates, brief, is_text, number, share, value_text
 from .table import ProfiledColumn, ProfiledTable, row_keys
 
@@ -80,7 +80,8 @@ def _of_classes(table: ProfiledTable) -> Iterator[Alert]:
     if some:
         names = _listed([f"{brief(table.classes[c], 30)} ({number(float(rows[c]))})" for c in some])
         few = f"{len(some):,} {'class has' if len(some) == 1 else 'classes have'} fewer than {FEW_ROWS} rows: {names}."
-        yield _alert(AlertKind.FEW_ROWS, f"{few} What is said of so few is uncertain.")
+        cut = " If they measure or count, cut them into ranges." if are_measured(table.classes, rows.sum()) else ""
+        yield _alert(AlertKind.FEW_ROWS, f"{few} What is said of so few is uncertain.{cut}")
     alike = groups_alike(table.classes)
     if alike:
         names = _listed([" and ".join(_quoted(label) for label in own) for own in alike])
@@ -93,14 +94,16 @@ def _of_classes(table: ProfiledTable) -> Iterator[Alert]:
         yield _alert(AlertKind.IMBALANCE, f"{most}: {why}")
     missing = float(table.class_weight[table.k])
     if missing > 0 and total > 0:
-        yield _alert(AlertKind.MISSING, f"{number(missing)} rows have no label ({share(missing / (missing + total))}).")
+        yield _alert(
+            AlertKind.MISSING, f"Rows without a label: {number(missing)} ({share(missing / (missing + total))})."
+        )
 
 
 def _of_rows(table: ProfiledTable, rows: dict[str, Any]) -> Iterator[Alert]:
-    but = f", but for {_listed([*map(brief, rows['but'])])}," if rows["but"] else ""
+    but = f", but for {_listed([*map(brief, rows['but'])])}" if rows["but"] else ""
     among, same = "" if table.is_whole else " of those kept", ", class included" if table.k else ""
     if rows["contradicting"]:
-        text = f"{rows['contradicting']:,} rows{among} equal another one in all columns{but} but have another class"
+        text = f"{rows['contradicting']:,} rows{among} equal another one in all columns{but}, and have another class"
         yield _alert(AlertKind.CONTRADICTION, f"{text}: no model can name both right.")
     if rows["repeated"]:
         text = f"{rows['repeated']:,} rows{among} repeat another one{same}{but} (one occurs {rows['most']:,} times)."
@@ -110,8 +113,7 @@ def _of_rows(table: ProfiledTable, rows: dict[str, Any]) -> Iterator[Alert]:
 def _is_telling(table: ProfiledTable) -> bool:
     """Return whether equal rows mean something: a few columns of a few levels each must bring many."""
     sizes = [max(len(np.unique(own.cells[own.present])), 1) for own in table.columns if own.has_cells]
-    room = np.log10(np.array(sizes, dtype=np.float64)).sum() - np.log10(max(table.rows, 1))
-    return float(room) >= ROOM
+    return float(np.log10(np.array(sizes, dtype=np.float64)).sum() - np.log10(max(table.rows, 1))) >= ROOM
 
 
 def _of_columns(table: ProfiledTable) -> Iterator[Alert]:
@@ -182,8 +184,7 @@ def _of_column(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[A
     identifier = is_identifier(column)
     if identifier:
         yield AlertKind.IDENTIFIER, ""
-    recall = None if identifier else recall_alone(column, table)
-    if recall is not None and recall >= LEAK:
+    elif (recall := recall_alone(column, table) or 0.0) >= LEAK:
         yield AlertKind.LEAK, f"{share(recall)} by class"
     yield from _of_levels(column, identifier)
     if column.facts.is_number and column.has_cells:
@@ -271,16 +272,16 @@ def _is_number(text: str) -> bool:
 
 
 def _placeholder(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[AlertKind, str]]:
-    """Return a number such as −999 or 9999 that is the least or most, occurs often, and lies far from all others."""
-    values, seen = column.cells, np.unique(column.cells[column.present])
-    if len(seen) < 4:
-        return
-    for end, next_one, rest in ((seen[0], seen[1], seen[1:]), (seen[-1], seen[-2], seen[:-1])):
-        if float(end) not in SIGNS:
-            continue
-        times = float(table.copies[values == end].sum())
-        reach = max(float(np.ptp(rest)), 1.0)
-        if times >= 3 and abs(end - next_one) > reach:
+    """Return a number such as −999 or 99 that is the least or most, occurs often, and lies far from all others.
+
+    Far is further than the middle nine tenths of these reach: among many ages of students one may be 73.
+    """
+    values = column.cells[column.present]
+    seen = np.unique(values)
+    for end, next_one in ((seen[0], seen[1]), (seen[-1], seen[-2])) if len(seen) >= 4 else ():
+        times = float(table.copies[column.cells == end].sum())
+        low, high = np.quantile(values[values != end], (0.05, 0.95)).tolist()
+        if float(end) in SIGNS and times >= 3 and abs(end - next_one) > max(high - low, 1.0):
             yield AlertKind.PLACEHOLDER, f"{number(float(end))} in {number(times)} rows"
 
 
@@ -294,14 +295,14 @@ def _of_pairs(table: ProfiledTable, same: dict[str, list[dict[str, Any]]]) -> It
             first, second, *_ = names(own)
             how = f"the same in other units or spellings ({second} = {_line(own['lines'][0], first)})"
         yield _alert(AlertKind.COPY, f"{_listed(names(own))} say {how}. One of them is enough.", own["columns"])
-    for own in same["near"][:NAMED]:
-        first, second = names(own)
-        text = f"{first} and {second} are nearly the same (correlation {own['correlation']:.3f})."
-        yield _alert(AlertKind.COPY, text, own["columns"])
-    for own in same["follows"][:NAMED]:
-        first, second = names(own)
-        text = f"{second} follows from {first}: each level of {first} has one of {second}."
-        yield _alert(AlertKind.FOLLOWS, text, own["columns"])
+    for kind, those, told, more in (
+        (AlertKind.COPY, "near", "{} and {} are nearly the same (correlation {:.3f}).", "are nearly the same"),
+        (AlertKind.FOLLOWS, "follows", "{1} follows from {0}: each level of {0} has one of {1}.", "follow so"),
+    ):
+        for own in same[those][:NAMED]:
+            yield _alert(kind, told.format(*names(own), own.get("correlation")), own["columns"])
+        if len(same[those]) > NAMED:
+            yield _alert(kind, f"More pairs of columns {more}: {len(same[those]) - NAMED:,}.")
 
 
 def _line(line: dict[str, float], name: str) -> str:
@@ -363,8 +364,6 @@ def _nearest(values: Array) -> Codes:
     """Return for each of these ascending numbers the number of the nearest other one that is finite; −1 for none."""
     n = int(np.isfinite(values).sum())
     found = np.full(len(values), -1, dtype=np.int64)
-    if n < 2:
-        return found
     gap = np.diff(values[:n])
     left, right = np.append(np.inf, gap), np.append(gap, np.inf)
     found[:n] = np.arange(n) + np.where(left <= right, -1, 1)
