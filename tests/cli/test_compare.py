@@ -117,12 +117,9 @@ def test_folds_given_judge_every_model_and_the_same_seed_gives_the_same_numbers(
 
 def binned_gap(confidence, right) -> float:
     """Expected calibration error with 15 equally wide bins, written as it is defined."""
-    total = 0.0
-    for b in range(15):
-        inside = (confidence >= b / 15) & ((confidence < (b + 1) / 15) if b < 14 else True)
-        if inside.any():
-            total += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
-    return total
+    place = np.minimum(np.floor(15 * confidence), 14)
+    inside = [place == b for b in np.unique(place)]
+    return sum(own.mean() * abs(confidence[own].mean() - right[own].mean()) for own in inside)
 
 
 @pytest.mark.slow
@@ -163,6 +160,14 @@ def test_peers_are_those_of_scikit_learn(cli, write) -> None:
         assert found[name]["loo_log_loss"] is None
 
 
+def test_copies_of_a_row_are_held_out_together(cli, write) -> None:
+    """Of noise nothing can be learned."""
+    noise = np.random.default_rng(0).normal(size=60)
+    rows = "".join(f"{'ab'[i % 2]},{x}\n" for i, x in enumerate(noise)) * 3
+    found = json.loads(cli("compare", write("t.csv", "y,x\n" + rows), "--target", "y", "--peers", "--json").ok().out)
+    assert min(model["log_loss"] or 1.0 for model in found["models"]) > 0.6
+
+
 def test_table_of_text_has_no_gaussian(cli, write) -> None:
     data = write("t.csv", "y,c\n" + "a,u\na,v\nb,v\nb,w\n" * 6 + "c,w\n")
     done = cli("compare", data, "--target", "y", "--json").ok()
@@ -194,17 +199,15 @@ def test_curves_are_those_of_the_library(cli, write, frame, tmp_path) -> None:
     frame = frame.iloc[::3]
     few, out = write("few.csv", frame.to_csv(index=False)), tmp_path / "curves.csv"
     options = ("--target", "species", "--curve", "--draws", 1, "--seed", 4, "--drop", "year")
-    done = cli("compare", few, *options, "--json", "-o", out)
-    document = json.loads(done.out)
+    document = json.loads(cli("compare", few, *options, "--json", "-o", out).out)
     found = {own["model"]: own for own in document["curves"]}
     assert list(found) == ORDER
-    y, numbers = frame["species"], frame[NUMBERS[:-1]]
-    curve = GaussianDiscriminant(shared=True).learning_curve(numbers, y, draws=1, random_state=4)
+    given = frame[NUMBERS[:-1]], frame["species"]
+    curve = GaussianDiscriminant(shared=True).learning_curve(*given, draws=1, random_state=4)
     own = found["shared"]
     measured = [point for point in own["points"] if point["measured"]]
-    assert [point["rows"] for point in measured] == pytest.approx(curve.rows)
-    assert [point["loss"] for point in measured] == pytest.approx(curve.loss, rel=1e-6)
-    assert [point["error"] for point in measured] == pytest.approx(curve.error, rel=1e-6)
+    for name in ("rows", "loss", "error"):
+        assert [point[name] for point in measured] == pytest.approx(getattr(curve, name), rel=1e-6)
     assert own["says"] == str(curve)
     assert own["gain"][0] == pytest.approx({"times": 2.0, **curve.gain()._asdict()}, rel=1e-6)
     table = __import__("pandas").read_csv(out)

@@ -275,12 +275,22 @@ def group_values(column: Column) -> Column:
 
 
 def group_numbers(training: Training) -> Codes | None:
-    """Return the number (n,) of the group of each row, of a row without one its own; None without groups."""
+    """Return the number (n,) of the group of each row, of a row without one its own.
+
+    Without groups it is that of the distinct row where rows are copied, and None where they are not.
+    """
+    from ..estimators import GenerativeClassifier
+    from ..questions.learning_curve import copies
     from ..stats.rows import group_keys, group_numbers as numbered
+    from ..table import read_table
     from ..table.labels import read_groups
 
     keys = group_keys(read_groups(training.groups, training.columns.num_rows), training.columns.column_names)
-    return None if keys is None else numbered(keys)
+    if keys is not None:
+        return numbered(keys)
+    model, table = GenerativeClassifier(), read_table(training.columns)
+    begun = model._begin_of(table)
+    return copies(begun, begun.batch(table, begun.align(table), training.labels, None))
 
 
 def time_values(column: Column, order: str | None = None) -> Column:

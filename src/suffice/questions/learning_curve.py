@@ -44,14 +44,13 @@ def curve_of(
                 f"{setting(name, value)} must be a whole number, {least} or more. Next: {setting(name, least + 1)}."
             )
     begun = replace(begun, statistics=NOTHING, chosen=None)
-    batch = begun.batch(table, begun.align(table), y, sample_weight, "em", groups)
-    known = batch if batch.is_labelled else batch.split()[0]
+    known = begun.batch(table, begun.align(table), y, sample_weight, "em", groups).split()[0]
     judge = partial(_judged, begun, known)
-    group = _copies(begun, known) if known.group is None else group_numbers(known.group)
+    group = copies(begun, known) if known.group is None else group_numbers(known.group)
     return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=group)
 
 
-def _copies(begun: Fitted, batch: Batch) -> Codes | None:
+def copies(begun: Fitted, batch: Batch) -> Codes | None:
     """Return the number (n,) of the distinct row that each is, where rows are copied; None where they are not."""
     sample = begun.sample_of(batch, len(batch.codes))
     if sample is None or not are_copies(sample) or len(sample.codes) < FOLDS:
@@ -144,8 +143,7 @@ class LearningCurve:
 
     def gain(self, times: float = 2.0, level: float = 0.9) -> Projection:
         """Return how much less the loss would be of so many times the rows there are; 0 at least."""
-        more = _positive("times", times) * self.total
-        return _quantiles(self._at(self.total) - self._at(more), level)
+        return _quantiles(self._at(self.total) - self._at(_positive("times", times) * self.total), level)
 
     @property
     def helps(self) -> bool | None:
@@ -255,8 +253,7 @@ def deal(codes: Codes, rng: np.random.Generator, groups: Codes | None = None) ->
     held = np.bincount(codes)
     place = np.arange(len(codes)) - np.repeat(np.cumsum(held) - held, held)
     fold, rank = np.empty(len(codes), dtype=np.int64), np.empty(len(codes))
-    fold[order], rank[order] = (place + np.repeat(np.arange(len(held)), held)) % FOLDS, place
-    rank[order] /= np.repeat(np.maximum(held, 1), held)
+    fold[order], rank[order] = (place + np.repeat(np.arange(len(held)), held)) % FOLDS, place / np.repeat(held, held)
     return fold, rank
 
 
