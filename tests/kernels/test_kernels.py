@@ -177,9 +177,9 @@ def test_what_does_not_fit_together_is_refused():
     for few, many in ((alone[1:], values), (alone, values[1:]), (alone, np.zeros((2, packed.leaves)).T)):
         with pytest.raises(ValueError, match="added up"):
             packed.add_values(cells, only, few, many, np.zeros((len(cells), 2)))
+    x, codes, knots = np.zeros((4, 2)), np.zeros(4, dtype=np.int64), Knots.of([np.arange(3.0), np.zeros(1)])
     with pytest.raises(ValueError, match="in 2 columns"):
-        Knots.of([np.zeros(1), np.ones(3)]).cells(np.zeros((4, 3)), np.zeros((4, 3), dtype=np.int16))
-    knots = Knots.of([np.zeros(1), np.ones(3)])
+        knots.cells(np.zeros((4, 3)), np.zeros((4, 3), dtype=np.int16))
     with pytest.raises(ValueError, match="2 columns"):
         of_columns.normal_scores(np.zeros((4, 1)), knots, np.zeros(4), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="level 3 of 3"):
@@ -187,21 +187,21 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match="levels of 1 rows"):
         of_columns.count_pairs(np.array([[0, 3]]), 4, np.zeros(2, dtype=np.int64), 1, None)
     with pytest.raises(ValueError, match="4 numbers of 3 rows"):
-        of_columns.count_splines(np.zeros(4), np.arange(3.0), np.zeros(3, dtype=np.int64), None, 1)
-    for knots in (np.arange(2.0), np.zeros(1)):
+        of_columns.count_splines(x, knots, codes[:3], None, 1)
+    for few in (np.arange(2.0), np.zeros(1)):
         with pytest.raises(ValueError, match="values at"):
-            of_columns.between_knots(np.zeros(4), knots, np.zeros((2, 3 if len(knots) > 1 else 1)))
-    x, codes = np.zeros(4), np.zeros(4, dtype=np.int64)
+            of_columns.between_knots(np.zeros(4), few, np.zeros((2, 3 if len(few) > 1 else 1)))
+    for wrong, own in ((x[:, :1], knots), (x[0], knots), (x, Knots.of([np.arange(3.0), np.zeros(0)]))):
+        with pytest.raises(ValueError, match="with knots of 2 columns"):
+            of_columns.count_splines(wrong, own, codes, None, 1)
     for wrong_spline in (
-        (x[:3], np.arange(3.0), np.ones((1, 3)), codes, x),
-        (x, np.arange(2.0), np.ones((1, 3)), codes, x),
-        (x, np.arange(3.0), np.ones((1, 3)), codes, x[:3]),
-        (x, np.arange(0.0), np.ones((1, 0)), codes, x),
+        (x[:3], knots, np.ones((1, 4)), codes, x[:, 0]),
+        (x, knots, np.ones((1, 3)), codes, x[:, 0]),
+        (x, knots, np.ones((1, 4)), codes, x[:3, 0]),
+        (x, knots, np.ones((1, 4)), codes + 1, x[:, 0]),
     ):
-        with pytest.raises(ValueError, match="numbers of"):
+        with pytest.raises(ValueError, match=r"numbers of|class numbers from 1"):
             of_columns.spline_ratios(*wrong_spline, (1.0,))
-    with pytest.raises(ValueError, match="class numbers from 1"):
-        of_columns.spline_ratios(x, np.arange(3.0), np.ones((1, 3)), codes + 1, x, (1.0,))
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -44,4 +44,4 @@ def test_a_loss_at_a_temperature_and_its_derivatives():
     spread = (posterior * (scores - mean[:, None]) ** 2).sum(axis=1)
     own = np.arange(9), codes
     moments = share @ -np.log(posterior[own]), share @ (mean - scores[own]), share @ spread
-    np.testing.assert_allclose(Tempered(offset, scores + 1e5, codes, 2.0 * share)(0.7), moments, rtol=1e-9)
+    np.testing.assert_allclose(Tempered(offset, codes, 2.0 * share)(scores + 1e5, 0.7), moments, rtol=1e-9)

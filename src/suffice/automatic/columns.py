@@ -34,14 +34,12 @@ from ..stats.statistic import (
 from ..stats.texts import KINDS, TextReading
 from ..table.dates import PARTS, calendar_cells, recurring
 from .completion import Guess
-from .knots import NONE, NumberKnots, Projection, Splines, leading
+from .knots import BINS, INTERVALS, NONE, NumberKnots, Projection, Splines, leading
 from .table_rows import MISSING, DateParts, Hidden, Index, MixedRows, texts_of, without_texts
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
 MOST_COMPLETED = 3e7  # rows × columns² of such EM, which is done once for each fold as well
-INTERVALS = (4, 8, 16)
-BINS = (3, 5, 8)
 LEAST_ROWS = 3.0  # of a level with an indicator of its own
 LARGE = 1e150  # of a scale: squares of numbers beyond overflow
 FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
@@ -191,7 +189,7 @@ class FrozenColumns:
         """
         d = numbers.shape[1]
         if only_raw:
-            found = [NumberKnots.of(np.zeros(0), np.zeros(0), INTERVALS, BINS)] * d
+            found = [NumberKnots.of(np.zeros(0), np.zeros(0))] * d
         else:
             found = list(parallel_map(partial(_knots, weight=weight), numbers.T, cost=100.0 * numbers.size))
         labels = len(coded.codes) - texts
@@ -463,7 +461,7 @@ def _ascending(values: Array, least: int, flat: bool = False) -> None:
 def _knots(x: Array, weight: Array) -> NumberKnots:
     """Return the knots of a number (n,), by the cells that are not missing."""
     seen = np.flatnonzero(~np.isnan(x))
-    return NumberKnots.of(x[seen], weight[seen], INTERVALS, BINS)
+    return NumberKnots.of(x[seen], weight[seen])
 
 
 def _level_weight(codes: Codes, size: int, weight: Array) -> Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
 
-from .._arrays import Array, Codes, np, row_chunks
+from .._arrays import Array, Codes, np, row_chunks, rows_within
 from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
@@ -65,16 +65,27 @@ def content(rows: MixedRows) -> Keys:
     A column is told from others by the ranks of all rows, so that rows of the same ranks in other columns differ.
     """
     total = np.zeros(len(rows), dtype=np.uint64)
-    for column in (*rows.numbers.T, *rows.levels):
-        ranks = mixed(ranks_of(column))
-        total += mixed(ranks ^ ranks.sum(keepdims=True))
+    for own in ranks(rows):
+        keys = mixed(own)
+        total += mixed(keys ^ keys.sum(axis=0)).sum(axis=1)
     texts = rows.texts if isinstance(rows, BinnedRows) else None
     return total if texts is None else total + fingerprints(texts)
 
 
-def ranks_of(column: Array) -> Keys:
-    """Return the rank (n,) of each cell among the different values of its column, from 1."""
-    return np.asarray(np.unique(column, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+def ranks(rows: MixedRows) -> Iterator[Keys]:
+    """Yield for some columns after the other the rank (n, some) of each cell among the different ones, from 1.
+
+    Missing numbers come last, and are alike.
+    """
+    parts = row_chunks(rows.numbers.shape[1], rows_within(64 * len(rows)))
+    for cells in (*(rows.numbers[:, part] for part in parts), *(own[:, None] for own in rows.levels)):
+        order = np.argsort(cells, axis=0)
+        values = np.take_along_axis(cells, order, axis=0)
+        new = np.ones(values.shape, dtype=np.uint64)
+        new[1:] = (values[1:] != values[:-1]) & (values[:-1] == values[:-1])
+        found = np.empty_like(new)
+        np.put_along_axis(found, order, new.cumsum(axis=0, dtype=np.uint64), axis=0)
+        yield found
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,14 @@ class HoldoutScorer:
         rows = float(judged.copies.sum())
         return float(error_of_choice(judged.error(lost) if rows > 1.0 else np.inf, gain, rows))
 
+    @property
+    def log_loss(self) -> Tempered:
+        """What returns the mean log-loss of scores at a temperature, and its derivatives, for many of them."""
+        return Tempered(self.offset, self.codes, self.weight)
+
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""
-        eta = self.offset + scores
-        eta -= eta.max(axis=1, keepdims=True)
-        own = eta[np.arange(len(eta)), self.codes] - np.log(np.exp(eta).sum(axis=1))
-        return float(-(self.weight @ own) / self.weight.sum())
+        return self.log_loss(scores)[0]
 
     def tempered(self, power: float) -> HoldoutScorer:
         """Return a judge to whom each row says less: its likelihood is raised to a power."""
@@ -95,16 +97,15 @@ class HoldoutScorer:
 
     def temperature(self, scores: Array) -> tuple[float, float]:
         """Return the least mean log-loss of softmax(offset + t · scores) over t ≥ 0, and t, by Newton's method."""
-        at = Tempered(self.offset, scores, self.codes, self.weight)
-        t = 1.0
-        loss, slope, curvature = at(t)
+        at, t = self.log_loss, 1.0
+        loss, slope, curvature = at(scores, t)
         for _ in range(TEMPERATURE_STEPS):
             step = max(-t, min(slope / max(curvature, 1e-12), 4.0 * t)) if t > 1e-6 else 0.0
             new = min(max(t - step, 0.02 * t), 5.0 * t)
-            there = at(new)
+            there = at(scores, new)
             while there[0] > loss + 1e-12 and abs(new - t) > 1e-4 * t:
                 new = 0.5 * (new + t)
-                there = at(new)
+                there = at(scores, new)
             done = abs(new - t) < 1e-3 * t
             t, (loss, slope, curvature) = new, there
             if done:

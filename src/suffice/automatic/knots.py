@@ -12,10 +12,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from .._arrays import IN_MEMORY, Array, Codes, eigh, ndtri, np, row_chunks, rows_within, single_blas_thread
-from ..kernels.columns import count_splines
+from .._arrays import Array, Codes, eigh, ndtri, np, single_blas_thread
+from ..kernels.columns import Knots, count_splines
 from .table_rows import MISSING
 
+INTERVALS = (4, 8, 16)
+BINS = (3, 5, 8)
+SHARES = [*(np.linspace(0, 1, m + 1) for m in INTERVALS), *(np.linspace(0, 1, b + 1)[1:-1] for b in BINS)]  # below ends
+STARTS = (0, *np.cumsum([len(own) for own in SHARES]).tolist())
 SCORE_KNOTS = 200
 NOTHING = 1e-280  # numbers nearer to 0 are 0 here: slopes between knots closer than such leave the range of floats
 MOST_DIRECTIONS = 200
@@ -30,28 +34,13 @@ class Splines:
     knots: tuple[Array, ...]
 
     @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """Where the counts of each column begin, and the number of all."""
-        return (0, *np.cumsum([len(own) for own in self.knots]).tolist())
+    def packed(self) -> Knots:
+        """The knots of all columns, as compiled loops read them."""
+        return Knots.of(self.knots)
 
     def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Array:
         """Return the sums (k, B) of the splines over the rows of each class, all columns side by side."""
-        total = np.zeros((k, self.starts[-1]))
-        bounds = list(pairwise(self.starts))
-        for part in row_chunks(len(rows), rows_within(16 * rows.shape[1], IN_MEMORY)):
-            heavy = None if weight is None else weight[part]
-            for j, (first, end) in enumerate(bounds):
-                for side in self.sides(np.asarray(rows[part, j], dtype=np.float64), j, codes[part], k, heavy):
-                    total[:, first:end] += side
-        return total
-
-    def sides(self, x: Array, j: int, codes: Codes, k: int, weight: Array | None) -> Array:
-        """Return the sums (2, k, knots) of the splines of column j whose knot is left, and right, of the cells (n,)."""
-        if len(self.knots[j]) > 1:
-            return count_splines(x, self.knots[j], codes, weight, k)
-        seen = ~np.isnan(x)
-        held = np.bincount(codes[seen], weights=None if weight is None else weight[seen], minlength=k)
-        return np.stack([held, np.zeros(k)])[:, :, None]
+        return count_splines(rows, self.packed, codes, weight, k)
 
 
 class NumberKnots(NamedTuple):
@@ -62,16 +51,15 @@ class NumberKnots(NamedTuple):
     cuts: dict[int, Array]
 
     @classmethod
-    def of(cls, x: Array, weight: Array, intervals: Sequence[int], bins: Sequence[int]) -> NumberKnots:
+    def of(cls, x: Array, weight: Array) -> NumberKnots:
         """Return that of the observed values (n,) of these weights; of none, knots at 0."""
         x = np.where(np.abs(x) < NOTHING, 0.0, x)
-        shares = [np.linspace(0, 1, m + 1) for m in intervals] + [np.linspace(0, 1, b + 1)[1:-1] for b in bins]
-        ends = np.cumsum([len(own) for own in shares])[:-1]
-        found = [np.unique(own) for own in np.split(_quantiles(x, weight, np.concatenate(shares)), ends)]
-        splines, cuts = found[: len(intervals)], found[len(intervals) :]
-        return cls(
-            _normal_scores(x, weight), dict(zip(intervals, splines, strict=True)), dict(zip(bins, cuts, strict=True))
-        )
+        found = _quantiles(x, weight, np.concatenate(SHARES))
+        new = np.append(True, found[1:] != found[:-1])
+        new[list(STARTS[:-1])] = True
+        each = [found[begin:end][new[begin:end]] for begin, end in pairwise(STARTS)]
+        splines, cuts = zip(INTERVALS, each, strict=False), zip(BINS, each[len(INTERVALS) :], strict=True)
+        return cls(_normal_scores(x, weight), dict(splines), dict(cuts))
 
 
 def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:

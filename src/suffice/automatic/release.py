@@ -17,9 +17,9 @@ from ..disclosure import Given, Kept, MinCount, Terms, release_gaussian
 from ..errors import DataError, either
 from ..estimate.families import GaussianFamily
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
-from .columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
+from .columns import FLAT, MOST_COLUMNS, RAW, SCORES, FrozenColumns
 from .completion import complete_tied
-from .knots import NOTHING, Splines
+from .knots import BINS, INTERVALS, NOTHING, Splines
 from .members.gaussian import GaussianPart
 from .members.splines import SplineCounts
 from .statistics import MemberRows, MemberStats
@@ -195,7 +195,7 @@ def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], 
         edges = columns.scores[j][0]
         middles = np.concatenate([edges[:1], 0.5 * (edges[1:] + edges[:-1]), edges[-1:]])
         codes = np.repeat(np.arange(k), len(middles))
-        parts.append(splines.sides(np.tile(middles, k), j, codes, k, table.ravel()).sum(axis=0))
+        parts.append(Splines(splines.knots[j : j + 1]).count(np.tile(middles, k)[:, None], codes, k, table.ravel()))
     return np.concatenate(parts, axis=1)
 
 

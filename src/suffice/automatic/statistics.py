@@ -27,7 +27,8 @@ from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, compact, rows_from_arrays, rows_to_arrays, taken
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain, amounts, codes as codes_below, under
-from .columns import INTERVALS, MOST_COLUMNS, FrozenColumns
+from .columns import MOST_COLUMNS, FrozenColumns
+from .knots import INTERVALS
 from .limits import most_weighted
 from .member import Counts, Part, TrainingStats
 from .members import PARTS

@@ -23,7 +23,7 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from .._derived import derived
 from ..stats.rows import mixed
 from .columns import BinnedRows
-from .folds import content, deal, dealt, ranks_of
+from .folds import content, deal, dealt, ranks
 from .judge import HoldoutScorer
 from .limits import most_weighted
 from .member import Again, Member
@@ -184,8 +184,9 @@ def telling(member: Member, sample: Sample, judge: HoldoutScorer) -> Iterator[Co
         yield from ((member.column_kind, j, part) for j, part in columns)
         return
     best: list[tuple[float, int, Array]] = []  # a heap: first what loses most
+    at = judge.log_loss
     for j, part in columns:
-        entry = -judge.loss(part), -j, part
+        entry = -at(part)[0], -j, part
         if len(best) < most:
             heappush(best, entry)
         elif entry[:2] > best[0][:2]:
@@ -279,9 +280,8 @@ def _masks(rows: BinnedRows) -> list[Codes]:
     order and units matter, nor the order of the rows.
     """
     of_row = content(rows)
-    columns = [*rows.numbers.T, *rows.levels]
-    keys = np.array([mixed(ranks_of(own) + of_row).sum() for own in columns], dtype=np.uint64)
-    d, masks = len(columns), list[Codes]()
+    keys = np.concatenate([mixed(own + of_row[:, None]).sum(axis=0) for own in ranks(rows)])
+    d, masks = len(keys), list[Codes]()
     for i in range(MASKS):
         left = int(np.clip(round(d ** ((i + 0.5) / MASKS)), 1, d - 1))
         order = np.argsort(mixed(keys + np.uint64(i)), kind="stable")

@@ -10,12 +10,12 @@ had never been seen, and so learn what to do with new levels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, Flags, NDArray, ndtri, np
+from .._arrays import Array, Codes, Flags, NDArray, ndtri, np, row_chunks, rows_within
 from ..kernels.columns import Knots
 from ..schema import Level
 from ..stats.counts import CodedColumns
@@ -305,9 +305,14 @@ class ForestReading:
     def contents(self) -> Keys:
         """A number (n,) for each row that its cells decide, whatever the columns' order and units."""
         total = np.zeros(len(self.cells), dtype=np.uint64)
-        for column in self.cells.T:
-            total += mixed((column.astype(np.int64) + 2).astype(np.uint64))
+        for keys in self.mixed_cells():
+            total += keys.sum(axis=1)
         return mixed(total)
+
+    def mixed_cells(self) -> Iterator[Keys]:
+        """Yield numbers (n, some) for the cells of some columns after the other."""
+        for some in row_chunks(self.cells.shape[1], rows_within(48 * len(self.cells))):
+            yield mixed((self.cells[:, some].astype(np.int64) + 2).astype(np.uint64))
 
 
 def levels_within(coded: CodedColumns, vocabulary: Sequence[Sequence[Level]]) -> tuple[Codes, ...]:

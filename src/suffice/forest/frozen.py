@@ -214,11 +214,8 @@ def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Cod
 
 def canonical_columns(reading: ForestReading) -> Codes:
     """Return columns in an order that only contents decide, as many as trees can ask."""
-    keys = [
-        mixed(mixed((column.astype(np.int64) + 2).astype(np.uint64)) ^ reading.contents).sum()
-        for column in reading.cells.T
-    ]
-    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")[:WIDEST]
+    keys = [mixed(own ^ reading.contents[:, None]).sum(axis=0) for own in reading.mixed_cells()]
+    return np.argsort(np.concatenate([*keys, np.zeros(0, dtype=np.uint64)]), kind="stable")[:WIDEST]
 
 
 def _joined(trees: Sequence[Nodes], columns: Codes, share: float) -> Trees:

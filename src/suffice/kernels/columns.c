@@ -74,18 +74,26 @@ PUBLIC void suffice_normal_scores(const double *x, int64_t n, int64_t d, int64_t
     }
 }
 
-/* total (k, width) += the weights of linear B-splines on ascending knots: a number between two knots counts for both.
-   `sides` (2, k, knots) has room for the sums of either, each begun at 0, which are added to `total` at the end. */
-PUBLIC void suffice_count_splines(const double *x, int64_t n, int64_t by_row, const double *knots, int64_t m,
-                                  const int64_t *codes, const double *weight, int64_t k, double *sides) {
-    double *left = sides, *right = sides + k * m;
-    for (int64_t i = 0; i < n; i++) {
-        double v = x[i * by_row];
-        if (isnan(v)) continue;
-        double share, heavy = weight ? weight[i] : 1.0;
-        int64_t at = left_knot(knots, m, v, &share);
-        left[codes[i] * m + at] += (1.0 - share) * heavy;
-        right[codes[i] * m + at + 1] += share * heavy;
+/* sides (2, k, knots of all columns) += the weights of linear B-splines on ascending knots, which a number between two
+   counts for both: those of its left knot, and of its right. Columns are as in suffice_cells, of a knot at least. */
+PUBLIC void suffice_count_splines(const double *x, int64_t n, int64_t d, int64_t by_row, int64_t by_column,
+                                  const double *knots, const int64_t *starts, const int64_t *codes,
+                                  const double *weight, int64_t k, double *sides) {
+    int64_t width = starts[d];
+    for (int64_t begin = 0; begin < n; begin += NEAR) {
+        int64_t end = least(n, begin + NEAR);
+        for (int64_t j = 0; j < d; j++) {
+            int64_t m = starts[j + 1] - starts[j];
+            double *left = sides + starts[j], *right = left + k * width;
+            for (int64_t i = begin; i < end; i++) {
+                double v = x[i * by_row + j * by_column];
+                if (isnan(v)) continue;
+                double share = 0.0, heavy = weight ? weight[i] : 1.0;
+                int64_t at = m > 1 ? left_knot(knots + starts[j], m, v, &share) : 0;
+                left[codes[i] * width + at] += (1.0 - share) * heavy;
+                if (m > 1) right[codes[i] * width + at + 1] += share * heavy;
+            }
+        }
     }
 }
 
@@ -123,44 +131,53 @@ PUBLIC void suffice_between_knots(const double *x, int64_t n, int64_t by_row, co
 }
 
 /* What the density of each class is of that of all at the knots on either side of a number, rows left out one at a
-   time: `ratios` (2, strengths, n, k) become (level / base + t) / (of the class + t), and `parts` (2, n) by how much
-   either knot counts, 0 for NaN. `counts` (m, k) are the weights by knot and class, `sums` (m) those of all classes,
-   `classes` (k) those of all knots, and `removed` (n) leaves with each row. */
-PUBLIC void suffice_spline_ratios(const double *x, int64_t n, int64_t by_row, const double *knots, int64_t m,
-                                  const double *counts, const double *sums, const double *classes, const double *whole,
-                                  int64_t k, const int64_t *codes, const double *removed, const double *strengths,
-                                  int64_t a, double *ratios, double *parts) {
-    for (int64_t i = 0; i < n; i++) {
-        double v = x[i * by_row], seen = isnan(v) ? 0.0 : 1.0, share = 0.0, heavy = removed[i];
-        int64_t left = 0, right = 0;
-        if (m > 1) {
-            left = left_knot(knots, m, isnan(v) ? knots[0] : v, &share);
-            right = left + 1;
-        }
-        double grand = *whole - heavy * seen + 0.5 * (double)m;
-        parts[i] = (1.0 - share) * seen;
-        parts[n + i] = share * seen;
-        for (int64_t side = 0; side < 2; side++) {
-            int64_t knot = side ? right : left;
-            double part = parts[side * n + i], rest = sums[knot] - heavy * part;
-            double base = ((rest > 0.0 ? rest : 0.0) + 0.5) / grand;
-            for (int64_t c = 0; c < k; c++) {
-                double own = c == codes[i] ? heavy : 0.0, level = counts[knot * k + c] - own * part;
-                double above = (level > 0.0 ? level : 0.0) / base, total = classes[c] - own * seen;
-                total = total > 0.0 ? total : 0.0;
-                for (int64_t s = 0; s < a; s++)
-                    ratios[((side * a + s) * n + i) * k + c] = (above + strengths[s]) / (total + strengths[s]);
+   time: `ratios` (d, 2, strengths, n, k) become (level / base + t) / (of the class + t), and `parts` (d, 2, n) by how
+   much either knot counts, 0 for NaN. `counts` (knots of all columns, k) are the weights by knot and class, `sums` those
+   of all classes by knot, `classes` (d, k) those of all knots, and `removed` (n) leaves with each row. */
+PUBLIC void suffice_spline_ratios(const double *x, int64_t n, int64_t d, int64_t by_row, int64_t by_column,
+                                  const double *knots, const int64_t *starts, const double *counts,
+                                  const double *sums, const double *classes, int64_t k, const int64_t *codes,
+                                  const double *removed, const double *strengths, int64_t a, double *ratios,
+                                  double *parts) {
+    for (int64_t j = 0; j < d; j++, ratios += 2 * a * n * k, parts += 2 * n, classes += k) {
+        const double *own_knots = knots + starts[j], *own_sums = sums + starts[j], *own_counts = counts + starts[j] * k;
+        int64_t m = starts[j + 1] - starts[j];
+        double whole = 0.0;
+        for (int64_t b = 0; b < m; b++) whole += own_sums[b];
+        for (int64_t i = 0; i < n; i++) {
+            double v = x[i * by_row + j * by_column], seen = isnan(v) ? 0.0 : 1.0, share = 0.0, heavy = removed[i];
+            int64_t left = 0, right = 0;
+            if (m > 1) {
+                left = left_knot(own_knots, m, isnan(v) ? own_knots[0] : v, &share);
+                right = left + 1;
+            }
+            double grand = whole - heavy * seen + 0.5 * (double)m;
+            parts[i] = (1.0 - share) * seen;
+            parts[n + i] = share * seen;
+            for (int64_t side = 0; side < 2; side++) {
+                int64_t knot = side ? right : left;
+                double part = parts[side * n + i], rest = own_sums[knot] - heavy * part;
+                double base = ((rest > 0.0 ? rest : 0.0) + 0.5) / grand;
+                for (int64_t c = 0; c < k; c++) {
+                    double own = c == codes[i] ? heavy : 0.0, level = own_counts[knot * k + c] - own * part;
+                    double above = (level > 0.0 ? level : 0.0) / base, total = classes[c] - own * seen;
+                    total = total > 0.0 ? total : 0.0;
+                    for (int64_t s = 0; s < a; s++)
+                        ratios[((side * a + s) * n + i) * k + c] = (above + strengths[s]) / (total + strengths[s]);
+                }
             }
         }
     }
 }
 
-/* logs (2, a, n, k) weighted by the parts (2, n) of their knots are added up in the first half. */
-PUBLIC void suffice_blend(double *logs, const double *parts, int64_t a, int64_t n, int64_t k) {
-    double *other = logs + a * n * k;
-    for (int64_t s = 0; s < a; s++)
-        for (int64_t i = 0; i < n; i++) {
-            double *first = logs + (s * n + i) * k, *second = other + (s * n + i) * k;
-            for (int64_t c = 0; c < k; c++) first[c] = (0.0 + parts[i] * first[c]) + parts[n + i] * second[c];
-        }
+/* Of each column, logs (2, a, n, k) weighted by the parts (2, n) of their knots are added up in the first half. */
+PUBLIC void suffice_blend(double *logs, const double *parts, int64_t d, int64_t a, int64_t n, int64_t k) {
+    for (int64_t j = 0; j < d; j++, logs += 2 * a * n * k, parts += 2 * n) {
+        double *other = logs + a * n * k;
+        for (int64_t s = 0; s < a; s++)
+            for (int64_t i = 0; i < n; i++) {
+                double *first = logs + (s * n + i) * k, *second = other + (s * n + i) * k;
+                for (int64_t c = 0; c < k; c++) first[c] = (0.0 + parts[i] * first[c]) + parts[n + i] * second[c];
+            }
+    }
 }

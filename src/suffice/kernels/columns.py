@@ -25,6 +25,17 @@ class Knots:
         starts = np.cumsum([0, *map(len, columns)], dtype=np.int64)
         return cls(np.concatenate([*columns, np.zeros(0)]), starts)
 
+    def __getitem__(self, columns: slice) -> Knots:
+        """Return the knots of columns that follow each other."""
+        starts = self.starts[columns.start : columns.stop + 1]
+        return Knots(self.values[starts[0] : starts[-1]], starts - starts[0])
+
+    def checked(self, x: Array) -> Array:
+        """Return numbers (n, d) as the library reads them; ValueError unless each column has knots."""
+        if x.ndim != 2 or x.shape[1] != len(self.starts) - 1 or not np.diff(self.starts).all():
+            raise ValueError(f"numbers {x.shape} with knots of {len(self.starts) - 1} columns")
+        return _regular(x)
+
     def cells(self, x: Array, out: Cells) -> None:
         """Enter in the first columns of `out` (n, ·), contiguous, how many knots are at most each of x, −1 for NaN."""
         x = _regular(x)
@@ -49,20 +60,19 @@ def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array
     return out
 
 
-def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k: int) -> Array:
-    """Return the weights (2, k, knots) of linear B-splines by class: of numbers x (n,) right of a knot, and left of it.
+def count_splines(x: Array, knots: Knots, codes: Codes, weight: Array | None, k: int) -> Array:
+    """Return the weights (k, all knots) of linear B-splines by class, of numbers x (n, d) on the knots of each column.
 
-    `knots` are two at least, `codes` (n,) below k.
+    Each column has a knot at least; `codes` (n,) are below k.
     """
-    x = _regular(x)
-    out = np.zeros((2, k, len(knots)))
-    codes, knots = below(codes, k), np.ascontiguousarray(knots, dtype=np.float64)
+    x, codes = knots.checked(x), below(codes, k)
     if len(codes) != len(x):
         raise ValueError(f"{len(x)} numbers of {len(codes)} rows")
+    out = np.zeros((2, k, len(knots.values)))
     _held, heavy = weights(weight, len(x))
-    about = address(knots), len(knots), address(codes), heavy
-    library().suffice_count_splines(address(x), len(x), x.strides[0] // x.itemsize, *about, k, address(out))
-    return out
+    about = address(knots.values), address(knots.starts), address(codes), heavy
+    library().suffice_count_splines(*_rows(x), *about, k, address(out))
+    return np.asarray(out[0] + out[1])
 
 
 def between_knots(x: Array, knots: Array, values: Array) -> Array:
@@ -81,26 +91,26 @@ def between_knots(x: Array, knots: Array, values: Array) -> Array:
 
 
 def spline_ratios(
-    x: Array, knots: Array, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
+    x: Array, knots: Knots, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
 ) -> Array:
-    """Return log density ratios (strengths, n, k) of numbers x (n,) on linear B-splines, each row left out.
+    """Return log density ratios (d, strengths, n, k) of numbers x (n, d) on linear B-splines, each row left out.
 
-    `counts` (k, knots) hold the rows, of whose weights `removed` (n,) leave; see `automatic.members.splines`.
+    `counts` (k, all knots) hold the rows, of whose weights `removed` (n,) leave; see `automatic.members.splines`.
     """
-    x = _regular(x)
-    codes, (k, m), a, n = below(codes, len(counts)), counts.shape, len(strengths), len(x)
-    if m != len(knots) or not m or len(codes) != n or len(removed) != n:
-        raise ValueError(f"{n} numbers of {len(codes)} rows, {len(removed)} weights, counts of {m} among {len(knots)}")
-    sums, classes = counts.sum(axis=0), counts.sum(axis=1)
-    whole, out, parts = np.array([sums.sum()]), np.empty((2, a, n, k)), np.empty((2, n))
-    by_knot, heavy = np.ascontiguousarray(counts.T), np.ascontiguousarray(removed, dtype=np.float64)
-    knots, amounts = np.ascontiguousarray(knots, dtype=np.float64), np.array(strengths, dtype=np.float64)
-    about = *map(address, (by_knot, sums, classes, whole)), k, address(codes), address(heavy), address(amounts)
-    given = address(x), n, x.strides[0] // x.itemsize, address(knots), m
-    library().suffice_spline_ratios(*given, *about, a, address(out), address(parts))
+    x, (k, m), a = knots.checked(x), counts.shape, len(strengths)
+    n, d = x.shape
+    codes, first = below(codes, k), knots.starts[:-1]
+    if m != len(knots.values) or len(codes) != n or len(removed) != n:
+        raise ValueError(f"{n} numbers of {len(codes)} rows, {len(removed)} weights, counts of {m} knots")
+    sums, classes = counts.sum(axis=0), np.ascontiguousarray(np.add.reduceat(counts, first, axis=1).T)
+    out, parts, by_knot = np.empty((d, 2, a, n, k)), np.empty((d, 2, n)), np.ascontiguousarray(counts.T)
+    heavy, amounts = np.ascontiguousarray(removed, dtype=np.float64), np.array(strengths, dtype=np.float64)
+    about = *map(address, (knots.values, knots.starts, by_knot, sums, classes)), k
+    given = *map(address, (codes, heavy, amounts)), a
+    library().suffice_spline_ratios(*_rows(x), *about, *given, address(out), address(parts))
     np.log(out, out=out)
-    library().suffice_blend(address(out), address(parts), a, n, k)
-    return np.asarray(out[0])
+    library().suffice_blend(address(out), address(parts), d, a, n, k)
+    return np.asarray(out[:, 0])
 
 
 def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:

@@ -52,7 +52,7 @@ PUBLIC void suffice_student(double *restrict squares, const double *restrict kep
 
 /* The log-loss, in all, of softmax(offset + t scores) of rows (n, k) at their own class, and its first two derivatives
    by t, into `sums` (3). Scores are taken about the largest of a row, so that little is lost where they are large. */
-PUBLIC void suffice_tempered(const double *restrict offset, const double *restrict scores,
+PUBLIC void suffice_tempered(const double *restrict scores, const double *restrict offset,
                              const double *restrict weight, const int64_t *restrict codes, double *restrict room,
                              double *restrict sums, int64_t n, int64_t k, double t) {
     double loss = 0.0, slope = 0.0, curvature = 0.0;

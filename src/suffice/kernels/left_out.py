@@ -66,18 +66,21 @@ def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:
 
 
 class Tempered:
-    """The mean log-loss of softmax(offset + t · scores), of scores and offsets (n, k), as a function of t."""
+    """The mean log-loss of softmax(offset + t · scores) of rows, of offsets and scores (n, k)."""
 
-    def __init__(self, offset: Array, scores: Array, codes: Codes, weight: Array) -> None:
-        n, k = scores.shape
-        if offset.shape != (n, k) or not len(codes) == len(weight) == n:
-            raise ValueError(f"scores {scores.shape} of {len(codes)} rows, and offsets {offset.shape}")
-        given = (np.ascontiguousarray(own, dtype=np.float64) for own in (offset, scores, weight / weight.sum()))
+    def __init__(self, offset: Array, codes: Codes, weight: Array) -> None:
+        n, k = offset.shape
+        if not len(codes) == len(weight) == n:
+            raise ValueError(f"offsets {offset.shape} of {len(codes)} rows, and {len(weight)} weights")
+        given = (np.ascontiguousarray(own, dtype=np.float64) for own in (offset, weight / weight.sum()))
         self._kept, self._sums = (*given, below(codes, k), np.empty(k)), np.empty(3)
         self._given, self._shape = [address(own) for own in (*self._kept, self._sums)], (n, k)
 
-    def __call__(self, t: float) -> tuple[float, float, float]:
+    def __call__(self, scores: Array, t: float = 1.0) -> tuple[float, float, float]:
         """Return the loss at t, in nats, and its first two derivatives."""
-        library().suffice_tempered(*self._given, *self._shape, t)
+        if scores.shape != self._shape:
+            raise ValueError(f"scores {scores.shape} beside offsets {self._shape}")
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        library().suffice_tempered(address(scores), *self._given, *self._shape, t)
         loss, slope, curvature = self._sums.tolist()
         return loss, slope, curvature

@@ -21,8 +21,9 @@ from ...densities import Density
 from ...export.program import Pairs, Term
 from ...kernels.columns import count_pairs
 from ...notes import Kind, Note
-from ..columns import BINS, BinnedRows, FrozenColumns
+from ..columns import BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
+from ..knots import BINS
 from ..limits import MOST_PARENTS, PAIR_BYTES, counts_pairs, step_of_rows
 from ..member import Candidate, Counts, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample

@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, np
+from ..._arrays import Array, Codes, np, row_chunks, rows_within
 from ...estimate.priors import pooled_shares, smoothed_shares
 from ...export.program import PiecewiseLinear, Term
 from ...kernels.columns import between_knots, spline_ratios
-from ..columns import INTERVALS, BinnedRows, FrozenColumns
+from ..columns import BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
-from ..knots import Splines
+from ..knots import INTERVALS, Splines
 from ..limits import step_of_rows
 from ..member import Additive, Candidate, Counts, Inputs, Part, Setting, TrainingStats, totals
 from ..sample import Sample
@@ -41,7 +40,7 @@ class SplineRatios:
 
     def table(self, j: int) -> Array:
         """Return F at the knots of column j, (k, knots)."""
-        start, stop = self.splines.starts[j : j + 2]
+        start, stop = self.splines.packed.starts[j : j + 2]
         own = self.counts[:, start:stop]
         base = pooled_shares(own)
         shares, _ = smoothed_shares(own, own.sum(axis=1, keepdims=True), self.strength, base, 1.0)
@@ -55,9 +54,11 @@ class SplineRatios:
 
     def left_out(self, rows: Array, codes: Codes, removed: Array, strengths: Sequence[float]) -> Iterator[list[Array]]:
         """Yield, by column, F (n, k) at each strength, made without the weight `removed` (n,) of each row."""
-        for j, (start, stop) in enumerate(pairwise(self.splines.starts)):
-            x, counts = np.asarray(rows[:, j], dtype=np.float64), self.counts[:, start:stop]
-            yield list(spline_ratios(x, self.splines.knots[j], counts, codes, removed, strengths))
+        knots = self.splines.packed
+        bytes_per_column = 16 * len(strengths) * len(rows) * len(self.counts)
+        for some in row_chunks(rows.shape[1], rows_within(bytes_per_column)):
+            counts = self.counts[:, knots.starts[some.start] : knots.starts[some.stop]]
+            yield from map(list, spline_ratios(rows[:, some], knots[some], counts, codes, removed, strengths))
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class SplineCounts(Counts):
     @classmethod
     def shapes(cls, columns: FrozenColumns, k: int) -> dict[int, tuple[int, ...]]:
         """Return the shapes by number of intervals; none without numbers."""
-        return {m: (k, columns.splines[m].starts[-1]) for m in INTERVALS} if columns.scores else {}
+        return {m: (k, len(columns.splines[m].packed.values)) for m in INTERVALS} if columns.scores else {}
 
     @classmethod
     def count(cls, entry: int, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> Array:
