@@ -39,12 +39,8 @@ class Knots:
     def cells(self, x: Array, out: Cells) -> None:
         """Enter in the first columns of `out` (n, ·), contiguous, how many knots are at most each of x, −1 for NaN."""
         x = _regular(x)
-        if (
-            not out.flags.c_contiguous
-            or x.shape[1] != len(self.starts) - 1
-            or out.shape[1] < x.shape[1]
-            or len(out) != len(x)
-        ):
+        fits = out.flags.c_contiguous and len(out) == len(x) and out.shape[1] >= x.shape[1] == len(self.starts) - 1
+        if not fits:
             raise ValueError(f"cells {out.shape} of numbers {x.shape} in {len(self.starts) - 1} columns")
         library().suffice_cells(*_rows(x), address(self.values), address(self.starts), out.shape[1], address(out))
 
