@@ -11,14 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    load,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]

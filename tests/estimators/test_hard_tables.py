@@ -223,11 +223,7 @@ TINY = {
 
 @pytest.mark.parametrize(
     ("make", "tiny"),
-    [
-        (GenerativeClassifier, "p-values"),
-        (GenerativeForest, "subnormal"),
-        (lambda: NaiveBayes("laplace"), "subnormal"),
-    ],
+    [(GenerativeClassifier, "p-values"), (GenerativeForest, "subnormal"), (lambda: NaiveBayes("laplace"), "subnormal")],
 )
 def test_numbers_at_the_lower_end_of_floats(make, tiny, tmp_path):
     """What can be learned can be kept, released, drawn and exported, without a warning of NumPy."""

@@ -80,12 +80,7 @@ def test_missing_cells_are_those_of_the_marginal_model(rng):
 
 @pytest.mark.parametrize(
     ("kind", "n", "d", "k", "distance"),
-    [
-        ("full", 10, 4, 1, 0.0),
-        ("shared", 10, 4, 3, 1.0),
-        ("diagonal", 10, 2, 2, 1.0),
-        ("full", 30, 3, 3, 5.0),
-    ],
+    [("full", 10, 4, 1, 0.0), ("shared", 10, 4, 3, 1.0), ("diagonal", 10, 2, 2, 1.0), ("full", 30, 3, 3, 5.0)],
 )
 def test_uniform_on_rows_of_the_model(kind, n, d, k, distance):
     """Over classes by rows held out; where none are kept by the law within each, and the largest is never too small."""

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.textpath import TextPath
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
 
@@ -130,6 +131,18 @@ def test_hostile_names_and_many_classes_stay_text():
     assert "<script>z" not in page
     assert "</svg>7" not in page
     assert "<b>&amp;" not in page
+
+
+def test_levels_fit_in_front_of_their_lines(rng):
+    """As wide as matplotlib draws them in DejaVu Sans, the widest font of the page, none is cut by the edge."""
+    levels = ["RANCHO_CORDOVA", "EL_DORADO_HILLS", "Sacramento", "z" * 60, "W" * 20, "Baden-Württemberg", "a b"]
+    table = pd.DataFrame({"x": rng.normal(size=210), "town": levels * 30})
+    told = collect_effects(View(NaiveBayes().fit(table, rng.choice(["no", "yes"], 210))))
+    (panel,) = (own for own in told["panels"] + told["more"] if "Sacramento" in own["svg"])
+    texts = [own for own in ET.fromstring(panel["svg"]).iter("text") if own.get("text-anchor") == "end"]
+    assert len(texts) == 7
+    for own in texts:
+        assert TextPath((0, 0), own.text, size=9.5).get_extents().width <= float(own.get("x"))
 
 
 def test_thirty_columns_take_few_letters():

@@ -234,9 +234,7 @@ class GroupFolds:
         assert sample.place is not None
         made = self._made(member)
         return by_fold(
-            sample.place,
-            self.known[0][0].k,
-            lambda fold, mine: scores(made[fold], self._read(sample, mine, fold)),
+            sample.place, self.known[0][0].k, lambda fold, mine: scores(made[fold], self._read(sample, mine, fold))
         )
 
     def judged(self, candidates: Iterable[Candidate], sample: Sample, judge: HoldoutScorer) -> Iterator[Candidate]:

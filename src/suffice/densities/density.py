@@ -391,10 +391,7 @@ Draw = Callable[[np.random.RandomState], Density]  # of parameters
 
 
 class ForeignDensity(
-    Foreign,
-    Density,
-    log_density=np.asarray,
-    marginal=lambda found: None if found is None else as_density(found),
+    Foreign, Density, log_density=np.asarray, marginal=lambda found: None if found is None else as_density(found)
 ):
     """A density that does not inherit from `Density`, with what it lacks added."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 from .._arrays import Array, np, rankdata, xlogy
@@ -141,13 +142,19 @@ def _level_lines(axis: Axis, curves: Array, colors: Sequence[str], limits: tuple
         yield f'<text x="{across(x):.1f}" y="{foot + 12:.0f}" text-anchor="middle">{number_text(x)}</text>'
     for i, level in enumerate(axis.levels or ()):
         y = 18.0 * i + 12
-        yield f'<text x="{left - 8:.0f}" y="{y + 3.5:.1f}" text-anchor="end">{escape(brief(level, 15))}</text>'
+        yield f'<text x="{left - 8:.0f}" y="{y + 3.5:.1f}" text-anchor="end">{escape(_short(level))}</text>'
         for s, color in enumerate(colors):
             value = float(curves[i, s])
             if np.isfinite(value):
                 at = y + (s - (len(colors) - 1) / 2) * min(4.0, 12.0 / len(colors))
                 yield f'<path class="curve" style="stroke:{color}" d="M{across(0):.1f} {at:.1f}H{across(value):.1f}"/>'
                 yield f'<circle cx="{across(value):.1f}" cy="{at:.1f}" r="2.4" style="fill:{color}"/>'
+
+
+def _short(level: object) -> str:
+    """Return a level cut to the room in front of its line, 9.2 times the size of letters: capitals are wide."""
+    letters = (1.0 if c in "MWmw@%" or ord(c) > 0x2E7F else 0.75 if c.isupper() else 0.61 for c in str(level))
+    return brief(level, sum(width <= 9.2 for width in accumulate(letters)))
 
 
 def number_text(x: float) -> str:
