@@ -41,3 +41,10 @@ def test_a_classifier_with_too_few_rows_to_judge_itself_by(cli, tmp_path, rng):
     assert any(line.split()[-2:] == ["not", "known"] for line in done.out.splitlines() if "all, pooled" in line)
     assert "still kept of the 90 learned" in done.out
     assert json.loads(cli("show", tmp_path / "model.suffice", "--json").out)["loss"] is None
+
+
+def test_many_columns_are_not_judged_one_by_one(cli, tmp_path, rng):
+    NaiveBayes().fit(rng.normal(size=(30, 101)), np.arange(30) % 2).save(tmp_path / "model.suffice")
+    done = cli("show", tmp_path / "model.suffice")
+    assert (done.status, done.err) == (0, "")
+    assert "`suffice columns` says what each of 101 columns is worth" in done.out

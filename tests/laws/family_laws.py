@@ -7,18 +7,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from statistic_laws import assert_same_statistics, check_statistics
 
 from suffice import NaiveBayes, load
-from suffice._arrays import Array, Codes, NDArray, is_sparse
+from suffice._arrays import Array, Codes, NDArray
 from suffice._foreign import Foreign
 from suffice.densities import Density
 from suffice.densities.density import has_holes
 from suffice.errors import SettingError
 from suffice.stats import Statistic
 from suffice.stats.rows import take_rows
-from suffice.table import read_table
 from suffice.testing import FamilyCase, Random, check_family, check_laws
 
 
@@ -55,11 +53,6 @@ def _says_what_it_does(case: FamilyCase, rng: Random) -> None:
     _fills_cells(case, density, stats)
     counted = case.family.count(case.rows(), case.codes, case.k, None)
     assert_same_statistics(counted, stats, 0.0)
-    if isinstance(case.family, Foreign) or case.family.support in (None, "levels") or _holed(case.X).any():
-        return
-    table = read_table(sparse.csr_array(case.X.astype(np.float64)))
-    kept = is_sparse(case.family.encode(table, list(case.columns)))
-    assert kept == case.family.takes_sparse, f"takes_sparse is {not kept}, and rows of a sparse matrix say otherwise"
 
 
 def _limits(case: FamilyCase, density: Density, rows: object) -> None:

@@ -30,6 +30,7 @@ MOST_LEVELS = 6  # categories shown per column
 MOST_COLUMNS = 40
 MOST_CLASSES = 12
 MOST_WORTH = 5
+MOST_JUDGED = 100  # columns, of which each is left out in turn
 
 
 def show(
@@ -106,11 +107,12 @@ def _members(estimator: GenerativeEstimator) -> Facts:
 
 
 def _worth(estimator: GenerativeEstimator) -> list[Facts]:
-    """Return what each column is worth, the dearest first; none where that takes models of folds, or rows not kept."""
+    """Return what each column is worth, the dearest first; none where that takes long, or rows that are not kept."""
     from ..questions.frames import records
 
     try:
-        found = estimator.importance().to_dict() if estimator._fitted.tells_columns else {}
+        quick = len(estimator.columns_) <= MOST_JUDGED and estimator._fitted.tells_columns
+        found = estimator.importance().to_dict() if quick else {}
     except SufficeError:
         return []
     return records({name: found.get(name, ()) for name in ("column", "mean", "standard_error")})
@@ -257,7 +259,9 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
         lines += [*_member_table(summary, width, whole), ""]
     lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
-    lines += [*textwrap.wrap(_most_worth(summary["worth"]), width), ""] if summary["worth"] else []
+    many = f"`suffice columns` says what each of {len(columns):,} columns is worth, which takes long."
+    worth = _most_worth(summary["worth"]) if summary["worth"] else many if len(columns) > MOST_JUDGED else ""
+    lines += [*textwrap.wrap(worth, width), ""] if worth else []
     lines += textwrap.wrap("Numbers: mean ± standard deviation. Categories: probability within the class.", width)
     notes = [f"Note: {note}." for note in summary["to_know_each" if whole else "to_know"]]
     rest = summary["details"]

@@ -107,8 +107,8 @@ class Gaussian(Density):
         return scores
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
-        kept = [c for c in columns if c in set(self.used)]
         position = {c: i for i, c in enumerate(self.used)}
+        kept = [c for c in columns if c in position]
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
 

@@ -289,7 +289,7 @@ class LocationScale(Density):
 
     def marginal(self, columns: Sequence[int]) -> Self:
         kept = list(columns)
-        used = tuple(i for i, c in enumerate(kept) if c in set(self.used))
+        used = tuple(np.flatnonzero(np.isin(kept, self.used)).tolist())
         return replace(self, location=self.location[:, kept], scale=self.scale[:, kept], used=used)
 
     def condition(self, rows: Array, posterior: Array) -> Array:

@@ -76,7 +76,8 @@ def _opened(fitted: Fitted, given: object, sheet: str | None, missing_columns: s
     opened, schema = open_table(given, fitted.schema, fitted.dialect, sheet=sheet), fitted.schema
     names = [str(name) for name in schema.names] if schema.named else list(opened.schema.names)
     if missing_columns == "missing":
-        names = [name for name in names if name in set(opened.schema.names)]
+        there = set(opened.schema.names)
+        names = [name for name in names if name in there]
     opened.check_columns(names, f"which the model needs (or {setting('missing_columns', 'missing')})")
     return opened, names
 

@@ -52,7 +52,8 @@ def add_missing(X: object, schema: Schema) -> object:
     if not (schema.named and is_frame(X)) or is_sparse(X) or is_device_array(X) or _is_series(X):
         return X
     frame = _frame(X)
-    lacking = [str(name) for name in schema.names if name not in set(frame.columns)]
+    there = set(frame.columns)
+    lacking = [str(name) for name in schema.names if name not in there]
     if lacking:
         one = len(lacking) == 1
         message = f"{'Column' if one else 'Columns'} {quoted(lacking)} {'is' if one else 'are'} not in the table"

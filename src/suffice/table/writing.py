@@ -92,8 +92,7 @@ def _fill_series(series: Series, rows: Codes, cells: Cells) -> Series:
             encoded = filled.to_native().dictionary_encode().cast(series.to_native().type)
             return nw.from_native(encoded, series_only=True)
         if dtype == nw.Enum:
-            known = series.cat.get_categories().to_list()
-            dtype = nw.Enum([*known, *(c for c in dict.fromkeys(map(str, cells.tolist())) if c not in set(known))])
+            dtype = nw.Enum(list(dict.fromkeys([*series.cat.get_categories().to_list(), *map(str, cells.tolist())])))
         return filled.cast(dtype)
     if dtype == nw.Object:  # of polars: whatever Python holds, which nothing is cast to
         whole = series.to_list()

@@ -104,7 +104,7 @@ def test_a_family_is_what_was_given():
 def test_what_it_leaves_out_is_there(waits):
     X, y = waits
     family = Block(ExponentialFamily(), (0, 1)).family
-    assert (family.takes_missing, family.takes_sparse, family.support, family.fills) == (True, False, None, False)
+    assert (family.takes_missing, family.support, family.fills) == (True, None, False)
     assert family.joint() is None
     assert family.component() is family
     assert not family.misses(X)

@@ -90,10 +90,6 @@ class SumFamily(LimitFamily):
 
     __slots__ = ()
 
-    @property
-    def takes_sparse(self) -> bool:
-        return True
-
     def zero(self, k: int, columns: int) -> SumStats:
         return SumStats.zero(k, columns)
 

@@ -110,11 +110,6 @@ class Family(ABC):
         """Whether a missing cell contributes nothing; else `encode` refuses it."""
         return True
 
-    @property
-    def takes_sparse(self) -> bool:
-        """Whether `encode` keeps SciPy sparse matrices as they are; else it gets their columns dense."""
-        return False
-
     def recode(self, rows: Any, stats: Any) -> Any:
         """Return the rows in the vocabulary of fitted statistics; as they are where there is none."""
         return rows
