@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from suffice import GenerativeClassifier, NaiveBayes
+from suffice.cli.show import plus_minus
 
 PRINTED = {
     "poisson": ["rate"],
@@ -45,6 +46,8 @@ def test_a_classifier_with_too_few_rows_to_judge_itself_by(cli, tmp_path, rng):
 
 def test_many_columns_are_not_judged_one_by_one(cli, tmp_path, rng):
     NaiveBayes().fit(rng.normal(size=(30, 101)), np.arange(30) % 2).save(tmp_path / "model.suffice")
-    done = cli("show", tmp_path / "model.suffice")
-    assert (done.status, done.err) == (0, "")
-    assert "`suffice columns` says what each of 101 columns is worth" in done.out
+    assert "`suffice columns` says what each of 101 columns is worth" in cli("show", tmp_path / "model.suffice").out
+
+
+def test_a_mean_that_rounds_to_0_has_no_sign():
+    assert (plus_minus(-0.0012, 0.14), plus_minus(-0.012, 0.014)) == ("0.00 ± 0.14", "-0.012 ± 0.014")

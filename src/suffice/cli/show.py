@@ -287,7 +287,8 @@ def _how_good(quality: Facts) -> str:
 
 SHARES = (
     "Share: how much of the pooled answer a model decides, its probabilities first made as sure as they may be; one "
-    "with 0 % adds nothing to the others. Log-loss: of each by itself, by leave-one-out, in nats."
+    "with 0 % adds nothing to the others. Log-loss: of each by leave-one-out, in nats, at settings that lose least; "
+    "that of all counts what choosing costs."
 )
 
 
@@ -365,7 +366,7 @@ def plus_minus(mean: float | str, deviation: float | None) -> str:
     if digits > 5 or digits < -4:
         return f"{mean:.4g} ± {deviation:.2g}"
     places = max(0, 1 - digits)
-    return f"{mean:.{places}f} ± {deviation:.{places}f}"
+    return f"{mean:z.{places}f} ± {deviation:.{places}f}"
 
 
 def percent(p: float) -> str:
