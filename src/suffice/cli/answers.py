@@ -36,6 +36,13 @@ def load_model(path: Path) -> GenerativeEstimator:
     return estimator
 
 
+def target_of(estimator: GenerativeEstimator, target: str | None) -> str:
+    """Return the name of the column of labels: the one given, or else the model's own."""
+    if found := target or estimator._fitted.past.target:
+        return str(found)
+    raise UsageProblem("The model does not know what its labels were called. Name their column by --target.")
+
+
 def read_for(
     estimator: GenerativeEstimator,
     path: Path,

@@ -25,6 +25,7 @@ from .answers import (
     model_labels,
     read_for,
     remark_priors,
+    target_of,
 )
 from .app import FOUND, OK
 from .files import check_readable
@@ -43,6 +44,7 @@ from .parameters import (
     ColumnName,
     DataPath,
     Groups,
+    LearnedTarget,
     MissingColumns,
     MoreMissing,
     Periods,
@@ -69,7 +71,7 @@ def score(
     data: DataPath,
     /,
     *,
-    target: ColumnName | None = None,
+    target: LearnedTarget = None,
     weight: Weight = None,
     groups: Groups = None,
     priors: Priors = (),
@@ -100,8 +102,6 @@ def score(
         lines (.jsonl), Parquet or Arrow; - for standard input; or many files, by a pattern in quotes or their folder.
         All but a single file of text are read in parts, so that memory does not grow with the rows; areas under curves
         of more than two million numbers are then those of log-odds in steps of 1/256.
-    target
-        Column of class labels; the one that the model was fitted to if not given.
     positive
         Class to be flagged, for the table of thresholds. Of two classes the rarer one if not given.
 
@@ -123,9 +123,7 @@ def score(
     matrix = answer_costs(costs, estimator)
     adapt = priors == ("adapt",)
     told: Told = None if adapt else given_priors(priors, estimator)
-    target = target or str(estimator._fitted.past.target or "")
-    if not target:
-        raise UsageProblem("The model does not know what its labels were called. Name their column by --target.")
+    target = target_of(estimator, target)
     asked = _Asked(estimator, data, target, weight, groups, told, matrix, adapt, sheet, missing_columns)
     if time is not None:
         with noting_warnings(common):

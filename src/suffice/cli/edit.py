@@ -16,7 +16,7 @@ from cyclopts.validators import Number as Between
 
 from ..errors import DataError, count, quoted
 from ..notes import to_know
-from .answers import class_named, load_model
+from .answers import class_named, load_model, target_of
 from .files import check_model_output, save_model, sole_writer
 from .output import COMMON, Common, Facts, UsageProblem, noting_warnings, print_json, progress
 from .parameters import (
@@ -25,6 +25,7 @@ from .parameters import (
     Edited,
     Force,
     Groups,
+    LearnedTarget,
     ModelPath,
     MoreMissing,
     NewModel,
@@ -32,7 +33,6 @@ from .parameters import (
     SavedModel,
     Sheet,
     Switch,
-    Target,
     Weight,
 )
 from .training import read_batch
@@ -47,7 +47,7 @@ def update(
     data: Rows,
     /,
     *,
-    target: Target,
+    target: LearnedTarget = None,
     output: Edited = None,
     weight: Weight = None,
     groups: Groups = None,
@@ -72,7 +72,7 @@ def update(
     $ suffice update penguins.suffice more.csv --target species -o m.suffice
     """
     with _editing(model, output, force, common, f"Learning from {data.name}", data) as estimator:
-        batch = read_batch(data, estimator, target, weight, common, missing_text, sheet, groups)
+        batch = read_batch(data, estimator, target_of(estimator, target), weight, common, missing_text, sheet, groups)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay, groups=batch.groups)
         estimator._edit_past(dialect=estimator._fitted.past.dialect or batch.dialect)
     _report(common, estimator, output or model, f"learned {count(batch.columns.num_rows, 'more row')}")
@@ -83,7 +83,7 @@ def forget(
     data: DataPath,
     /,
     *,
-    target: Target,
+    target: LearnedTarget = None,
     output: Edited = None,
     weight: ColumnName | None = None,
     groups: Groups = None,
@@ -109,7 +109,7 @@ def forget(
     $ suffice forget m.suffice more.csv --target species
     """
     with _editing(model, output, force, common, f"Forgetting {data.name}", data) as estimator:
-        batch = read_batch(data, estimator, target, weight, common, missing_text, sheet, groups)
+        batch = read_batch(data, estimator, target_of(estimator, target), weight, common, missing_text, sheet, groups)
         estimator.forget(batch.columns, batch.labels, batch.weight, batch.groups)
     _report(common, estimator, output or model, f"forgot {count(batch.columns.num_rows, 'row')}")
 

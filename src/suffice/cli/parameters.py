@@ -165,4 +165,5 @@ MoreMissing = Annotated[
 Rows = Annotated[DataPath, Parameter(help=f"Table with the columns the model was fitted on: {KINDS}.")]
 SavedModel = Annotated[ModelPath, Parameter(help="File that `suffice fit` wrote.")]
 Target = Annotated[ColumnName, Parameter(help="Column of class labels.")]
+LearnedTarget = Annotated[ColumnName | None, Parameter(help="Column of class labels; the model's own if not given.")]
 Weight = Annotated[ColumnName | None, Parameter(help="Column of row weights: k means k copies of the row.")]
