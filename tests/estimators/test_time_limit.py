@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 
 from suffice import GenerativeClassifier, load
+from suffice.automatic import choose
 from suffice.errors import SettingError
 from suffice.notes import Kind
 from suffice.progress import EXPECTED, listen
@@ -65,6 +66,14 @@ def test_trees_are_cut_short_rather_than_left_out(rows) -> None:
     took = time.perf_counter() - began
     model = GenerativeClassifier(time_limit=3.0 * took + 0.2).fit(X, y)
     assert "boosted trees" in {own["name"] for own in model.members_}
+
+
+def test_members_that_very_wide_tables_do_not_have_take_no_time(monkeypatch, rng) -> None:
+    costs, told = choose._costs, list[dict]()
+    monkeypatch.setattr(choose, "_costs", lambda *given: told.append(costs(*given)) or told[0])
+    GenerativeClassifier(time_limit=1e6).fit(rng.normal(size=(70, 500)), np.arange(70) % 2)
+    expected = {kind.kinds[0] for kind, seconds in told[0].items() if kind and seconds}
+    assert expected == {"gaussian", "hats", "forest", "boosted trees"}  # which are the kinds of its members
 
 
 def test_a_long_fit_is_told_beforehand(monkeypatch) -> None:

@@ -315,6 +315,7 @@ class Member(ABC):
     folds_rows: ClassVar[bool] = False  # its candidates are judged by folds, of whole groups where there are any
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
     seconds: ClassVar[float] = 0.06  # for a million judged cells times classes; see `expected`
+    widest: ClassVar[float] = np.inf  # columns: of more there is no such member
 
     name: str
     places: tuple[int, ...] = ()  # of columns, among all, of which it reads whether a cell is missing
@@ -354,7 +355,7 @@ class Member(ABC):
         a look tells to be worth nothing take less.
         """
         columns = known.columns.texts if cls.reads_texts else known.columns.d - known.columns.texts
-        return cls.seconds * (len(sample) + 1000) * columns * known.k / 1e6
+        return cls.seconds * (len(sample) + 1000) * columns * known.k / 1e6 if columns <= cls.widest else 0.0
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> Self:

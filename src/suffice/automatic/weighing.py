@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappush, heapreplace
+from heapq import nsmallest
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from .._derived import derived
@@ -178,20 +178,9 @@ def most_telling(columns: list[Column], judge: HoldoutScorer) -> list[Column]:
 
 def telling(member: Member, sample: Sample, judge: HoldoutScorer) -> Iterator[Column]:
     """Yield a member's columns, or of very many those that lose least, without holding the scores of all at once."""
-    most = most_weighted(*judge.offset.shape)
-    columns = enumerate(member.held_out_columns(sample))
-    if member.width <= most:
-        yield from ((member.column_kind, j, part) for j, part in columns)
-        return
-    best: list[tuple[float, int, Array]] = []  # a heap: first what loses most
-    at = judge.log_loss
-    for j, part in columns:
-        entry = -at(part)[0], -j, part
-        if len(best) < most:
-            heappush(best, entry)
-        elif entry[:2] > best[0][:2]:
-            heapreplace(best, entry)
-    yield from sorted((member.column_kind, -j, part) for _, j, part in best)
+    most, columns, at = most_weighted(*judge.offset.shape), enumerate(member.held_out_columns(sample)), judge.log_loss
+    best = sorted(nsmallest(most, columns, key=lambda own: at(own[1])[0])) if member.width > most else columns
+    yield from ((member.column_kind, j, part) for j, part in best)
 
 
 # --- rows of few known cells ------------------------------------------------------------------------------------------

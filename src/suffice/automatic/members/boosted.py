@@ -64,6 +64,7 @@ BETWEEN = 5  # rounds between two looks at the clock
 PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
 LEAST_LOSS = 1e-6  # nats, of which nothing is to be gained
 SECONDS_OF_MANY = 5.5  # of `Member.seconds`, on 4 tables of 50,000 to 200,000 rows
+SECONDS_OF_FEW = 8.0  # of fewer than FEW_ROWS, on 9 tables of 60 to 1,150 rows, where it took .1 to 2.3 times as much
 LOOKING = 0.25  # of the time left, at most, for looks at the leaves of trees of many rows
 
 
@@ -109,7 +110,8 @@ class BoostedMember(DatedTrees):
     @classmethod
     def expected(cls, known: TrainingStats, sample: Sample) -> float:
         rows = min(float(known.weight.sum()), rows_boosted(known.columns.d, known.k))
-        return (SECONDS_OF_MANY if rows >= MANY_ROWS else cls.seconds) * rows * known.columns.d * known.k / 1e6
+        seconds = SECONDS_OF_MANY if rows >= MANY_ROWS else cls.seconds if rows >= FEW_ROWS else SECONDS_OF_FEW
+        return seconds * rows * known.columns.d * known.k / 1e6
 
     @classmethod
     def _candidates(

@@ -247,6 +247,7 @@ class AodeMember(Member):
     kinds: ClassVar[tuple[str, ...]] = ("one-dependence",)
     statistic: ClassVar[type[Part]] = PairCounts
     seconds: ClassVar[float] = 0.45
+    widest: ClassVar[float] = MOST_PARENTS
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"bins": int, "strength": float}
     left_out_error: ClassVar[float] = 1e-5  # tables of logs in single precision
 

@@ -17,10 +17,11 @@ from ...leave_one_out.by_columns import marginals, marginals_but_one
 from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain, under
-from ..columns import BinnedRows, FrozenColumns
+from ..columns import MOST_COLUMNS, BinnedRows, FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, summarize_block
 from ..judge import HoldoutScorer
+from ..knots import MOST_DIRECTIONS
 from ..limits import step_of_rows
 from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample
@@ -179,6 +180,11 @@ class GaussianMember(BlockMember):
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
                 final = partial(own[0].left_out, sample) if folds is None else partial(folds.scores, strength, sphere)
                 yield Candidate(tuple(own), scores, inner, final, None if again is None else again.at(strength, sphere))
+
+    @classmethod
+    def expected(cls, known: TrainingStats, sample: Sample) -> float:
+        columns = known.columns.d  # of more than fit into a block some directions are judged
+        return super().expected(known, sample) * (MOST_DIRECTIONS / columns if columns > MOST_COLUMNS else 1.0)
 
     @classmethod
     def takes_long(cls, known: TrainingStats, rows: int) -> bool:

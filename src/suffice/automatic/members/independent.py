@@ -18,7 +18,7 @@ from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
-from ..columns import RAW, BinnedRows, FrozenColumns
+from ..columns import MOST_COLUMNS, RAW, BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
 from ..limits import step_of_rows
 from ..member import Additive, Candidate, Inputs, Part, Setting, TrainingStats, total, totals
@@ -39,6 +39,7 @@ class IndependentMember(Additive):
     kinds: ClassVar[tuple[str, ...]] = (INDEPENDENT,)
     statistic: ClassVar[type[Part]] = GaussianPart
     seconds: ClassVar[float] = 0.65
+    widest: ClassVar[float] = MOST_COLUMNS
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
     left_out_error: ClassVar[float] = 0.03  # τ, the variance of the sphere, stays when a row leaves
 

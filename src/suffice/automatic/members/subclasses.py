@@ -155,6 +155,7 @@ class SubclassMember(Member):
     kinds: ClassVar[tuple[str, ...]] = ("gaussians of parts",)
     statistic: ClassVar[type[Part]] = GaussianPart
     seconds: ClassVar[float] = 1.0
+    widest: ClassVar[float] = MOST_NUMBERS
     needs_rows: ClassVar[bool] = True
     left_out_error: ClassVar[float] = np.inf  # parts are found with the row
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"parts": int, "strength": float, "sphere": float}
