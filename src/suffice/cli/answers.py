@@ -84,7 +84,7 @@ def remark_unseen(estimator: GenerativeEstimator, table: Table) -> None:
 
     fitted = estimator._fitted
     names = [str(name) for name in fitted.schema.names] if fitted.schema.named else table.column_names
-    if set(names) <= set(table.column_names) and len(names) == len(fitted.schema):
+    if fitted.known_levels and set(names) <= set(table.column_names) and len(names) == len(fitted.schema):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to warn of, the question itself will
             unseen = fitted.unseen(fitted.encoded(table.select(names))[0])
