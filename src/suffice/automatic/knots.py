@@ -18,7 +18,8 @@ from .table_rows import MISSING
 
 INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
-SHARES = [*(np.linspace(0, 1, m + 1) for m in INTERVALS), *(np.linspace(0, 1, b + 1)[1:-1] for b in BINS)]  # below ends
+# Shares of the rows below the ends of intervals, then below the cuts between bins, and where those of each begin.
+SHARES = [*(np.linspace(0, 1, m + 1) for m in INTERVALS), *(np.linspace(0, 1, b + 1)[1:-1] for b in BINS)]
 STARTS = (0, *np.cumsum([len(own) for own in SHARES]).tolist())
 SCORE_KNOTS = 200
 NOTHING = 1e-280  # numbers nearer to 0 are 0 here: slopes between knots closer than such leave the range of floats
