@@ -65,11 +65,11 @@ def test_update_and_forget(cli, write, penguins, name) -> None:
     done = cli("update", model, more, "--target", "species")
     assert (done.status, done.out) == (0, "")
     assert "learned 144 more rows; it knows 3 classes from 344 rows" in done.err
-    assert_same_files(model, fitted(cli, write, table, name, "all.suffice"), table)
     other = model.with_name("other.suffice")
     done = cli("forget", model, more, "-o", other)  # whose labels stand in the column that the model was fitted to
     assert "forgot 144 rows; it knows 3 classes from 200 rows" in done.err
     assert_same_files(other, fitted(cli, write, first, name, "first.suffice"), table, 1e-10)
+    assert_same_files(model, fitted(cli, write, table, name, "all.suffice"), table)  # which nothing was forgotten of
 
 
 def test_a_batch_of_one_class_with_codes_for_categories(cli, write) -> None:

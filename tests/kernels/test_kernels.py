@@ -13,12 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from suffice.automatic.columns import FrozenColumns, end_slopes
 from suffice.automatic.knots import Splines
 from suffice.automatic.members.forest import LeafWeights
+from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.table_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
 from suffice.forest.estimate import scores_of
 from suffice.forest.trees import drawn
 from suffice.kernels import columns as of_columns, library as of_library
-from suffice.kernels.columns import Knots, count_pairs
+from suffice.kernels.columns import Knots, count_pairs, spline_ratios
 from suffice.kernels.library import FUNCTIONS
 from suffice.stats.counts import CodedColumns
 
@@ -225,8 +226,7 @@ def test_cells_scores_and_splines_are_the_same_to_the_last_bit(learned, asked, o
     cells = FrozenForest.freeze(
         numbers, none, np.arange(len(numbers)) % 2, 2, np.ones(len(numbers)), density=False, labels=False
     ).cells
-    codes = np.arange(len(rows)) % 3
-    weight = np.linspace(0.1, 2.0, len(rows))
+    codes, weight = np.arange(len(rows)) % 3, np.linspace(0.1, 2.0, len(rows))
 
     assert_array_equal(frozen.normal_scores(rows), in_numpy.normal_scores(rows, frozen.scores, end_slopes))
     read = cells.reading(rows, ()).cells
@@ -242,11 +242,20 @@ def test_cells_scores_and_splines_are_the_same_to_the_last_bit(learned, asked, o
             assert_array_equal(splines.count(rows, codes, 3, own), in_numpy.count_splines(splines, rows, codes, 3, own))
 
 
+def test_columns_side_by_side_are_as_each_alone(rng):
+    """In blocks of some columns, which have from one knot on."""
+    x, codes, full = rng.normal(size=(400, 120)), np.arange(400) % 2, np.ones(400)
+    splines = Splines(tuple(np.unique(np.quantile(own, np.linspace(0, 1, 1 + j % 4))) for j, own in enumerate(x.T)))
+    found = SplineRatios(splines, splines.count(x, codes, 2, None)).left_out(x, codes, full, (1.0, 4.0))
+    for own, j in zip(found, range(120), strict=True):
+        one, y = Splines(splines.knots[j : j + 1]), x[:, [j]]
+        assert_array_equal(own, spline_ratios(y, one.packed, one.count(y, codes, 2, None), codes, full, (1.0, 4.0))[0])
+
+
 def test_splines_share_each_number_between_its_knots():
     """By hand: 0, 1 and 3 are knots; ½ is half way from 0 to 1, 2.5 three quarters of the way from 1 to 3."""
     splines = Splines((np.array([0.0, 1.0, 3.0]),))
-    rows = np.array([[0.5], [2.5], [-7.0], [9.0], [np.nan], [1.0]])
-    codes = np.array([0, 0, 1, 1, 1, 1])
+    rows, codes = np.array([[0.5], [2.5], [-7.0], [9.0], [np.nan], [1.0]]), np.array([0, 0, 1, 1, 1, 1])
     found = splines.count(rows, codes, 2, np.array([1.0, 4.0, 1.0, 1.0, 1.0, 1.0]))
     assert_array_equal(found, [[0.5, 1.5, 3.0], [1.0, 1.0, 1.0]])
 
