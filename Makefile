@@ -62,7 +62,7 @@ browser: export OPENBLAS_NUM_THREADS := 1
 browser: export SUFFICE_BROWSER := 1
 browser: $(VENV)/.test $(VENV)/.browser ## Try the web page of a model in Chromium
 	@command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { echo "The page is tried in Chromium. Next: install it (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; }
-	$(PY) -m pytest -q -p no:randomly tests/browser
+	$(PY) -m pytest -q -p no:randomly -n 2 --dist worksteal tests/browser
 
 export: export OPENBLAS_NUM_THREADS := 1
 export: export SUFFICE_POSTGRES := 1

@@ -458,8 +458,8 @@ class Fitted:
     @property
     def leaves_soon(self) -> bool:
         """Whether `left_out_rows` has a closed form, or takes a few seconds of refits; else models of folds serve."""
-        refits = refits_needed(self.statistics.blocks, bool(self.estimated[1])) / max(self.statistics.total, 1.0)
-        return not self.by_folds and refits * len(self.reservoir.codes) <= MOST_REFITS
+        rows = len(self.reservoir.codes)
+        return not self.by_folds and refits_needed(self.learned, bool(self.estimated[1]), rows) <= MOST_REFITS
 
     @property
     def tells_columns(self) -> bool:

@@ -57,7 +57,7 @@ def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, repair
             return None
     columns = sum(len(block.positions) for block in learned.blocks)
     thin = sum(float(own.column_weight()[:, 0].sum()) for own in stats if _is_thin(own)) * len(codes) / 100.0
-    refits = thin + refits_needed(stats, repaired) * len(codes) / max(learned.statistics.total, 1.0)
+    refits = thin + refits_needed(learned, repaired, len(codes))
     return None if refits * (columns + 1) > MOST_REFITS else LeftOutByColumns(learned, rows, codes, weight)
 
 
