@@ -187,3 +187,14 @@ def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, tmp_path, mo
     for name, answer in first.items():
         # not bit for bit: sums of products may go by where arrays lie in memory
         assert_allclose(again.answer(name), answer, rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["shared", "naive Bayes", "forest"])
+def test_sets_and_pvalues_do_not_depend_on_units_where_learned_rows_miss_cells(kind):
+    found = []
+    for unit, origin in ((1.0, 0.0), (UNIT, ORIGIN)):
+        X = HOLED[NUMBERS] * unit + origin
+        model = MODELS[kind]().fit(X, CODES)
+        found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, CODES), model.predict_set(X, 0.2)])
+    for first, retold in zip(*found, strict=True):
+        assert_allclose(retold, first, rtol=1e-7)

@@ -140,9 +140,7 @@ def nearly_one(rng, n, complete):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "complete"), [(200, 0.4), (60, 0.0)], ids=["compared with complete rows", "in own cells"]
-)
+@pytest.mark.parametrize(("n", "complete"), [(200, 0.4), (60, 0.0)], ids=["with complete rows", "in own cells"])
 def test_cells_that_are_drawn_do_not_rank(n, complete):
     """For a model of independent columns rows with drawn cells look likelier than real ones.
 
@@ -157,11 +155,8 @@ def test_cells_that_are_drawn_do_not_rank(n, complete):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "kept", "complete"),
-    [(400, 2000, 0.4), (60, 2000, 0.0), (300, 100, 0.0)],
-    ids=["many complete", "none complete", "beyond those kept"],
-)
+# many complete, none complete, beyond those kept
+@pytest.mark.parametrize(("n", "kept", "complete"), [(400, 2000, 0.4), (60, 2000, 0.0), (300, 100, 0.0)])
 def test_drawn_cells_do_not_rank_learned_rows(n, kept, complete):
     """P-values of six rows of each table are uniform, and so are those of six complete rows where these are many."""
     found, whole = [], []

@@ -182,6 +182,7 @@ def test_what_is_refused_is_refused_by_name(case):
         (lambda: model.to_sql("t"), ExportError),
         (lambda: model.release(), DataError),
         (lambda: model.sample(2), DataError),
+        (lambda: model.sample(2, given={"text": "free"}), DataError),
         (lambda: model.impute(X[5:9]), DataError),
     ):
         with pytest.raises(error, match="'text'"):

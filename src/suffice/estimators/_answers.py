@@ -36,6 +36,7 @@ from ..questions.quality import Quality, quality
 from ..questions.suspect_cells import SuspectCells, suspect_cells
 from ..report import Summary, summarize, summarize_at_hand, write_page
 from ..schema import Name
+from ..table.labels import label_array, read_labels, read_weights
 from ..vocabulary import UnseenLevel
 from ._state import State
 
@@ -1083,6 +1084,13 @@ class Answers(State):
         """
         fitted, X = self._asked(X, missing_columns)
         return assess.assess(fitted, X, y, sample_weight, groups, priors, costs)
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the share of rows answered rightly, by their weights; `y` in any form that `fit` takes."""
+        answers = fetch(self.predict(X))
+        levels, codes = read_labels(y, len(answers), self._fitted.who)
+        right = label_array(levels, objects=True)[codes] == answers
+        return float(np.average(right, weights=read_weights(sample_weight, len(answers))))
 
     # --- would more rows help ----------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from ..stats.counts import CodedColumns
 from ..stats.reservoir import SAME_WEIGHT
 from ..stats.rows import deal_groups, take_blocks
 from ..stats.subsets import without
-from .outlier_laws import hide, observed_cells
+from .outlier_laws import hide, observed_cells, patterns
 from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
@@ -35,22 +35,15 @@ def hold_out(fitted: Fitted) -> HeldOut:
     Without its rows a model keeps everything else it has learned, also what of it is known as sums alone. Where no
     rows can leave (mixtures, cells completed by passes), the models learn from the other rows that are kept.
     """
-    statistics = fitted.statistics
     sample = fitted.judges
     ranked = f"rank rows by {either('score_samples', 'the log_density of `suffice predict`')}"
     if sample is None and fitted.past.released is not None:
-        raise DataError.released(
-            "rank a row among others for an outlier p-value",
-            f"ask the model it was made from, or {ranked}",
-        )
+        instead = f"ask the model it was made from, or {ranked}"
+        raise DataError.released("rank a row among others for an outlier p-value", instead)
     if sample is None:
-        raise DataError.without_rows(
-            f"This {either(fitted.who, 'model')} keeps no rows, and without a law of its own an outlier p-value is a "
-            "rank among rows held out",
-            released=False,
-            otherwise=f", or {ranked}",
-        )
-    rows, weight = fitted.sampled_rows(), sample.represented(statistics.weight)
+        what = f"This {either(fitted.who, 'model')} keeps no rows, and without a law of its own an outlier p-value is a"
+        raise DataError.without_rows(f"{what} rank among rows held out", otherwise=f", or {ranked}")
+    rows, weight = fitted.sampled_rows(), sample.represented(fitted.statistics.weight)
     asked, folds = fitted.joint_value, []
     read = asked.recoded(rows)
     density = asked.joint.density.log_density(read)
@@ -74,20 +67,24 @@ def hold_out(fitted: Fitted) -> HeldOut:
 def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out.
 
-    Rows of a group are in one.
+    Rows of a group are in one. Neither units nor names and orders have a part in it, but in ties: log densities are
+    less their mean over rows with the same cells, and rows that miss some, which are drawn, come in this order.
     """
     own, k = density[np.arange(len(sample.codes)), sample.codes], density.shape[1]
+    holed = any(has_holes(part) for part in read)
+    tie = own - density.mean(axis=1) if holed else own
+    for _, index in patterns(read) if holed else ():
+        own[index] -= own[index].mean()
     classes = [own[sample.codes == c] for c in range(k)]
-    # one class goes on where another ends: in a turn that depends neither on units nor on names and orders
+    # one class goes on where another ends
     turn = np.argsort(np.lexsort(([np.ptp(part) if len(part) else 0.0 for part in classes], [*map(len, classes)])))
-    order = np.lexsort((sample.priority, own, turn[sample.codes]))
-    holed = any(has_holes(part) for part in read)  # EM for the cells takes long
+    order = np.lexsort((sample.priority, tie, own, turn[sample.codes]))
     groups = sample.units.groups
-    if groups is not None:
-        place = deal_groups(groups, sample.codes)
-        return [np.flatnonzero(place == number) for number in range(int(place.max()) + 1)]
+    # few where EM for missing cells takes long
     folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
-    return [np.sort(order[number::folds]) for number in range(folds)]
+    place = np.arange(len(order)) % folds if groups is None else deal_groups(groups, sample.codes)[order]
+    parts = [order[place == number] for number in range(int(place.max()) + 1)]
+    return parts if holed else [np.sort(part) for part in parts]
 
 
 def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others: Codes) -> ByClass:

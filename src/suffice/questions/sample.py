@@ -165,19 +165,20 @@ def check_fillable(
 ) -> None:
     """Raise DataError naming columns with holes that no density could fill, those without a value (`empty`) among them.
 
-    In `new` rows categories may stay missing of which no level is known: a released model has let go of rare ones.
+    In `new` rows texts are always to be drawn, and categories may stay missing of which no level is known: a released
+    model has let go of rare ones.
     """
     names = fitted.schema.names
     for block, part, density in zip(fitted.blocks, rows, model.density.blocks, strict=True):
-        mask = density.missing_cells(part) if isinstance(density, TextDensity) else missing_cells(part)
+        mask = density.missing_cells(part) | new if isinstance(density, TextDensity) else missing_cells(part)
         if mask is None or not mask.any():
             continue
         holes = np.asarray(mask.any(axis=0))
         if not (density.can_condition if verb == "condition" else density.can_sample):
             own = [names[p] for p, hole in zip(block.positions, holes, strict=True) if hole]
             raise DataError(
-                f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "
-                "Next: leave these columns complete, or give them another family."
+                f"The family {block.family.name!r} of {quoted(own)} does not {'draw' if new else 'fill'} cells. "
+                f"Next: leave these columns {'out' if new else 'complete'}, or give them another family."
             )
         never = [p for p, hole in zip(block.positions, holes, strict=True) if hole and p in empty]
         if never and not (new and isinstance(part, tuple)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -160,12 +160,10 @@ def factorize(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
         return factorize_objects(values, column)
     present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
     found, inverse = np.unique(values[present], return_inverse=True)
-    if values.dtype.kind == "f" and np.isinf(found).any():
-        raise DataError.infinite([column])
     codes = np.full(len(values), -1, dtype=np.int32)
     codes[present] = inverse
     levels = tuple(plain_value(level) for level in found.tolist())
-    _check_types(levels, column)
+    _check_values(levels, column)
     check_text(levels, column)
     return levels, codes
 
@@ -252,7 +250,7 @@ def _factorize_range(values: Cells, low: int, high: int) -> tuple[tuple[Level, .
 def factorize_objects(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted levels and codes of an array of Python objects."""
     plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
-    _check_types(plain, column)  # before a list, which has no hash, is put into a set
+    _check_values(plain, column)  # before a list, which has no hash, is put into a set
     present = {value for value in plain if value is not None}
     check_text(list(present), column)
     levels = sort_levels(list(present))
@@ -260,10 +258,12 @@ def factorize_objects(values: Cells, column: Name) -> tuple[tuple[Level, ...], C
     return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
 
 
-def _check_types(values: Iterable[object], column: Name) -> None:
+def _check_values(values: Sequence[object], column: Name) -> None:
     strange = {type(value).__name__ for value in values} - {"str", "int", "float", "bool", "NoneType"}
     if strange:
         raise SchemaError.unsupported(column, min(strange))
+    if {np.inf, -np.inf}.intersection(values):
+        raise DataError.infinite([column])
 
 
 def both_truths(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:
