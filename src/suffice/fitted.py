@@ -458,8 +458,8 @@ class Fitted:
     @property
     def leaves_soon(self) -> bool:
         """Whether `left_out_rows` has a closed form, or takes a few seconds of refits; else models of folds serve."""
-        rows = len(self.reservoir.codes)
-        return not self.by_folds and refits_needed(self.learned, bool(self.estimated[1]), rows) <= MOST_REFITS
+        notes, rows = self.estimated[1], len(self.reservoir.codes)
+        return not self.by_folds and refits_needed(self.learned, notes, rows) <= MOST_REFITS
 
     @property
     def tells_columns(self) -> bool:
@@ -474,7 +474,7 @@ class Fitted:
         if self.by_folds or self.reservoir.units.groups is not None:
             return None
         sample, learned = self.reservoir.part(index), self.learned
-        return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
+        return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), self.estimated[1])
 
     @property
     def by_folds(self) -> bool:

@@ -153,8 +153,8 @@ class FoldedAgain:
 
     def folds(self, sample: Sample) -> FoldedGaussians:
         """Return the Gaussians of the folds of a sample; made once."""
-        if self._made is None or not _are_alike(self._made[0], sample):
-            self._made = sample, FoldedGaussians.of(self.stats, self.version, sample)
+        made = self._made if self._made and _are_alike(self._made[0], sample) else None
+        self._made = sample, made[1] if made else FoldedGaussians.of(self.stats, self.version, sample)
         return self._made[1]
 
     def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Hidden], Array]:

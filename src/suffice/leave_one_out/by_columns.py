@@ -18,6 +18,7 @@ from ..densities.density import take_columns
 from ..errors import SettingError, quoted
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
+from ..notes import Note
 from ..stats import GaussianStats, LowRankScatter, PatternStats, Statistic
 from ..stats.counts import CodedColumns
 from ..stats.subsets import of_columns
@@ -46,10 +47,10 @@ class ByColumns(Protocol):
 MOST_REFITS = 4000.0  # milliseconds, about, of refits for all subsets that leave out one column
 
 
-def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, repaired: bool) -> LeftOutByColumns | None:
+def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, notes: Sequence[Note]) -> ByColumns | None:
     """Return what leaves rows out of the densities of any columns; None where that would take too many refits.
 
-    `repaired` says whether estimates were, which refits repeat for each row.
+    `notes` tell what estimates repaired, which refits repeat for each row.
     """
     stats, told = learned.statistics.blocks, learned.settings
     for block, own, each in zip(learned.blocks, told, stats, strict=True):
@@ -57,8 +58,8 @@ def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, repair
             return None
     columns = sum(len(block.positions) for block in learned.blocks)
     thin = sum(float(own.column_weight()[:, 0].sum()) for own in stats if _is_thin(own)) * len(codes) / 100.0
-    refits = thin + refits_needed(learned, repaired, len(codes))
-    return None if refits * (columns + 1) > MOST_REFITS else LeftOutByColumns(learned, rows, codes, weight)
+    refits = (thin + refits_needed(learned, notes, len(codes))) * (columns + 1)
+    return None if refits > MOST_REFITS else LeftOutByColumns(learned, rows, codes, weight)
 
 
 @dataclass(eq=False)

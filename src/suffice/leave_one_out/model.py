@@ -14,7 +14,7 @@ from ..errors import DataError, NotLearnedError, SettingError, quoted
 from ..estimate import Block, Family, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import plain_smoothing
-from ..notes import Note
+from ..notes import Kind, Note
 from ..stats import ByClass, CompletedStats, GaussianStats, LowRankScatter, PatternStats
 from ..stats.reservoir import SAME_WEIGHT
 from ..stats.rows import take_blocks, take_rows
@@ -350,19 +350,20 @@ def _is_plain(stats: PatternStats, density: Gaussian, settings: Settings) -> boo
     return everything and bool(stats.incomplete) and settings.shrinkage.setting is None and settings.prior is None
 
 
-def refits_needed(learned: Learned, repaired: bool, rows: int) -> float:
+def refits_needed(learned: Learned, notes: Sequence[Note], rows: int) -> float:
     """Return about how many small refits leave-one-out of so many of the learned rows takes.
 
     Gaussian blocks are estimated again for each row where cells are missing under a full covariance, or where the
-    estimate was `repaired`. A refit of one pattern of cells in ten columns counts as one, about a millisecond; under a
-    prior as five, for EM climbs twice, and row by row (60 to 200 rows of 4 to 10 columns: 3 to 7 times as long).
+    `notes` of estimates tell of repairs. A refit of one pattern of cells in ten columns counts as one, about a
+    millisecond; under a prior as five, for EM climbs twice, and row by row (60 to 200 rows of 4 to 10 columns: 3 to 7
+    times as long); where EM came near a singular covariance, and hundreds of steps are made, as fifty (60 rows: 85).
     """
+    slow = any(note.kind in (Kind.SECURED, Kind.STOPPED_EARLY) for note in notes)
     total = 0.0
     for stats, told in zip(learned.statistics.blocks, learned.settings, strict=True):
         patterns = len(stats.incomplete) if isinstance(stats, PatternStats) else 0
-        known = isinstance(stats, GaussianStats | PatternStats)
-        if known and (patterns or repaired):
+        if isinstance(stats, GaussianStats | PatternStats) and (patterns or notes):
             weight = stats.column_weight()
-            climbs = max(patterns, 1) * (5.0 if patterns and told.prior is not None else 1.0)
+            climbs = max(patterns, 1) * (50.0 if slow else 5.0 if patterns and told.prior is not None else 1.0)
             total += float(weight.max(axis=1).sum()) * climbs * (1.0 + weight.shape[1] ** 2 / 100.0)
     return total * rows / max(learned.statistics.total, 1.0)

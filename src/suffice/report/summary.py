@@ -147,7 +147,7 @@ def _judged_at_once(fitted: Fitted) -> bool:
         return True
     if fitted.most_judged < fitted.statistics.rows or not fitted.leaves_soon:
         return False
-    return not refits_needed(fitted.learned, bool(fitted.estimated[1]), 1)
+    return not refits_needed(fitted.learned, fitted.estimated[1], rows=1)
 
 
 def _quality(fitted: Fitted) -> tuple[Quality | None, str]:
