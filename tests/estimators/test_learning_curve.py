@@ -14,7 +14,7 @@ from scipy.stats import norm
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.errors import DataError, SettingError
 from suffice.questions import learning_curve as curves
-from suffice.questions.learning_curve import FOLDS, PARTS, LearningCurve
+from suffice.questions.learning_curve import FOLDS, ONE_IN, LearningCurve
 
 APART = 2.0  # standard deviations between two classes
 
@@ -128,7 +128,7 @@ def test_every_kind_of_model_has_one(model):
     X, y = two_classes(5, 90)
     curve, again = (model.learning_curve(X, y, draws=1, random_state=1) for _ in range(2))
     assert_array_equal(curve.losses, again.losses)
-    assert curve.losses.shape == (FOLDS, len(PARTS))
+    assert curve.losses.shape == (FOLDS, len(ONE_IN))
     assert np.isfinite(curve.losses).all()
     assert not hasattr(model, "classes_")
     assert_allclose(curve.chance, np.log(2), atol=0.05)

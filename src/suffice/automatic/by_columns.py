@@ -74,8 +74,8 @@ class PoolByColumns(_ByColumns):
         alone = automatic.stack.weight[len(automatic.members) :]
         parts = zip(automatic.single_places(sample.rows), automatic.left_out_columns(sample), alone, strict=True)
         self.single = [(place, own * centred(part)) for place, part, own in parts]
-        weighed = zip(automatic.members, automatic.stack.weight, strict=False)
-        self.heavy = [own for own, weight in weighed if weight] or list(automatic.members)
+        weights = zip(automatic.members, automatic.stack.weight, strict=False)
+        self.weighed = [own for own, weight in weights if weight] or list(automatic.members)
         self._sums: dict[str, _Sums] = {}
         self._took: dict[str, float] = {}  # seconds, by which members are begun: no answer depends on it
 
@@ -100,10 +100,10 @@ class PoolByColumns(_ByColumns):
             self._took[own.name] = perf_counter() - begun
             return replace(own, left_out=scores, loss=loss, temperature=temperature, by_others=())
 
-        longest_first = sorted(self.heavy, key=lambda own: -self._took.get(own.name, 0.0))
+        longest_first = sorted(self.weighed, key=lambda own: -self._took.get(own.name, 0.0))
         together = parallel_map(judged, longest_first, cost=np.inf if len(offset) >= MANY else 0.0)
         by_name = {own.name: own for own in together}
-        ordered, pool = [by_name[own.name] for own in self.heavy], partial(pool_members, power=self.power)
+        ordered, pool = [by_name[own.name] for own in self.weighed], partial(pool_members, power=self.power)
         if self.rows.sample.folds is not None:
             return judge_in_folds([], ordered, self.rows.sample, judge, [COLUMN_PENALTIES[:1]], pool)[1]
         return pool(ordered, [], judge, COLUMN_PENALTIES).left_out

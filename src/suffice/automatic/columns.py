@@ -32,7 +32,7 @@ from ..stats.statistic import (
     written_alike,
 )
 from ..stats.texts import KINDS, TextReading
-from ..table.dates import PARTS, calendar_cells, recurring
+from ..table.dates import DATE_PARTS, calendar_cells, recurring
 from .completion import Guess
 from .knots import BINS, INTERVALS, NONE, NumberKnots, Projection, Splines, leading
 from .table_rows import MISSING, DateParts, Hidden, Index, MixedRows, texts_of, without_texts
@@ -162,11 +162,11 @@ class FrozenColumns:
     cuts: dict[int, tuple[Array, ...]]
     vocabulary: tuple[tuple[Level, ...], ...]
     indicators: tuple[tuple[int, ...], ...]
-    center: dict[str, Array]
-    scale: dict[str, Array]
-    used: dict[str, Codes]
-    basis: dict[str, Array]
-    guess: dict[str, Guess]
+    center: dict[str, Array] = field(default_factory=dict)
+    scale: dict[str, Array] = field(default_factory=dict)
+    used: dict[str, Codes] = field(default_factory=dict)
+    basis: dict[str, Array] = field(default_factory=dict)
+    guess: dict[str, Guess] = field(default_factory=dict)
     grown: Lazy[FrozenForest] | FrozenForest | None = None
     texts: int = 0
     dates: DateParts = ()
@@ -201,14 +201,9 @@ class FrozenColumns:
             {b: tuple(own.cuts[b] for own in found) for b in BINS},
             tuple(tuple(known) for known in coded.levels),
             (*map(partial(_indicated, weight=weight), shares[:labels], coded.codes[:labels]), *((),) * texts),
-            {},
-            {},
-            {},
-            {},
-            {},
-            grown,
-            texts,
-            tuple((j, i) for j, i in dates if again[j][i]),
+            grown=grown,
+            texts=texts,
+            dates=tuple((j, i) for j, i in dates if again[j][i]),
         )
         rows = MixedRows(numbers, tuple(coded.codes))
         holed = np.isnan(numbers)
@@ -338,7 +333,7 @@ class FrozenColumns:
     def dated_sizes(self) -> tuple[int, ...]:
         """How many cells each column has that trees may ask, those of parts of dates last."""
         assert self.forest is not None
-        return (*self.forest.cells.sizes, *([*PARTS.values()][i] for _, i in self.dates))
+        return (*self.forest.cells.sizes, *([*DATE_PARTS.values()][i] for _, i in self.dates))
 
     @property
     def kinds(self) -> list[str]:
@@ -436,7 +431,7 @@ class FrozenColumns:
 def _dates_of(plain: Plain, numbers: int) -> DateParts:
     """Return the parts of dates of a file, which older ones do not hold."""
     found = tuple((int(j), int(i)) for j, i in plain.get("dates", ()))
-    if not all(0 <= j < numbers and 0 <= i < len(PARTS) for j, i in found):
+    if not all(0 <= j < numbers and 0 <= i < len(DATE_PARTS) for j, i in found):
         raise ValueError("dates of frozen columns")
     return found
 

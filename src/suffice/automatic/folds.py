@@ -233,10 +233,10 @@ def summarize_block(version: str, reading: BinnedRows, codes: Codes, k: int, wei
         cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
         return PatternStats.summarize(cells, codes, k, weight, FullScatter)
     total = PatternStats.zero(k, columns.width(version))
-    heavy = np.ones(len(codes)) if weight is None else weight
+    weight = np.ones(len(codes)) if weight is None else weight
     for part in row_chunks(len(codes), CHUNK_ROWS):
         cells = columns.gaussian(version, reading[part])
-        total = total.merge(PatternStats(columns.guess[version].completed(cells, codes[part], k, heavy[part]), {}))
+        total = total.merge(PatternStats(columns.guess[version].completed(cells, codes[part], k, weight[part]), {}))
     return total
 
 

@@ -21,7 +21,7 @@ from ..stats.dependent_rows import are_copies
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, take_rows
 from ..table import Table
-from ..table.dates import PARTS
+from ..table.dates import DATE_PARTS
 from .statistics import MemberRows, MemberStats
 from .table_rows import TableRows
 from .train import rows_of_sample, table_rows
@@ -103,7 +103,7 @@ class HeldFitted(Fitted):
             (j, i)
             for j, column in own
             if column.kind is Kind.DATE
-            for i, part in enumerate(PARTS)
+            for i, part in enumerate(DATE_PARTS)
             if f"{column.name}_{part}" not in names
         ]
         return replace(rows, dates=tuple(parts))

@@ -62,12 +62,12 @@ def gain_of_forest(value: HeldFitted, gaussian: Fitted) -> float:
     have not seen a row would not do: a row helps to cut the cells it is read in, and the narrower these, the likelier
     the row. Of equal rows that are no copies some are learned and some are judged, as in new data.
     """
-    ahead, heavy = np.zeros(0), np.zeros(0)
-    for apart, weight in _judged_apart(value, gaussian):
-        ahead, heavy = np.append(ahead, apart), np.append(heavy, weight)
-        if _is_clear(ahead, heavy):
+    ahead, weight = np.zeros(0), np.zeros(0)
+    for more, of_more in _judged_apart(value, gaussian):
+        ahead, weight = np.append(ahead, more), np.append(weight, of_more)
+        if _is_clear(ahead, weight):
             break
-    return float(heavy @ ahead) / max(float(heavy.sum()), 1e-300)
+    return float(weight @ ahead) / max(float(weight.sum()), 1e-300)
 
 
 def _judged_apart(value: HeldFitted, gaussian: Fitted) -> Iterator[tuple[Array, Array]]:

@@ -24,7 +24,7 @@ from .members.gaussian import GaussianPart
 from .members.splines import SplineCounts
 from .statistics import MemberRows, MemberStats
 
-MEMBERS = "left out pairs of columns, parts of classes and covariances of categories"
+MEMBERS_LESS = "left out pairs of columns, parts of classes and covariances of categories"
 KNOTS = "read numbers on a round grid, by histograms"
 FINENESS = 8.0  # steps of the grid in the range of the middle half of the rows, at least
 
@@ -51,11 +51,6 @@ def round_columns(rows: MemberRows, levels: CategoricalStats, least: MinCount) -
         dict.fromkeys(BINS, none),
         levels.levels,
         tuple(() for _ in levels.levels),
-        {},
-        {},
-        {},
-        {},
-        {},
     )
 
 
@@ -100,7 +95,7 @@ def released_members(
     if like is None:
         scores = tuple((columns.scores[j][0], _normal_scores(table)) for j, table in enumerate(tables))
         columns = replace(columns, scores=scores)
-    given.up(MEMBERS)
+    given.up(MEMBERS_LESS)
     if d:
         given.up(KNOTS, range(d))
     gaussian, exact = {}, {}

@@ -398,9 +398,9 @@ class MemberStats(Statistic):
 
 def weight_seen(reading: Any, codes: Codes, k: int, weight: Array | None) -> Array:
     """Return the weight (k, columns) of the cells of each class that are not missing."""
-    heavy = np.ones(len(codes)) if weight is None else weight
+    weight = np.ones(len(codes)) if weight is None else weight
     there = [~np.isnan(column) for column in reading.numbers.T] + [levels >= 0 for levels in reading.shown]
-    seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
+    seen = np.stack([np.bincount(codes, weights=weight * own, minlength=k) for own in there], axis=1)
     return seen.astype(np.float64)
 
 

@@ -50,7 +50,7 @@ class TableRows:
     """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels.
 
     The last of these, so many as `texts` says, are texts. `dates` are numbers that are dates, by column, and their
-    parts that trees may ask, by number in `table.dates.PARTS`.
+    parts that trees may ask, by number in `table.dates.DATE_PARTS`.
     """
 
     numbers: Array

@@ -242,14 +242,14 @@ def weigh_few_known(
             scores.append(centred(np.stack(parts)))
             known.append(shown.rows.known.sum(axis=1))
         every, count = np.concatenate(scores, axis=1), np.concatenate(known)
-        told = (count > 0) & (count < usual)
-        if not told.any():
+        few = (count > 0) & (count < usual)
+        if not few.any():
             return None
-        share = FewKnown(usual, np.zeros((2, len(members)))).shares(count[told])
-        every = every[:, told]
-        base = np.concatenate(before)[told] + share[:, :1] * (bias + np.tensordot(weight, every, axes=1))
-        heavy = np.tile(own.weight * (len(own) / own.weight.sum() / MASKS), MASKS)[told]
-        judge = HoldoutScorer(np.tile(own.codes, MASKS)[told], base, heavy, heavy)
+        share = FewKnown(usual, np.zeros((2, len(members)))).shares(count[few])
+        every = every[:, few]
+        base = np.concatenate(before)[few] + share[:, :1] * (bias + np.tensordot(weight, every, axes=1))
+        row_weight = np.tile(own.weight * (len(own) / own.weight.sum() / MASKS), MASKS)[few]
+        judge = HoldoutScorer(np.tile(own.codes, MASKS)[few], base, row_weight, row_weight)
         both = np.concatenate([share[:, 1, None] * every, share[:, 2, None] * every])
         found = refitted(both, judge, PENALTY, np.tile(weight, 2))
     return FewKnown(usual, found.reshape(2, -1))

@@ -280,7 +280,7 @@ def _notes(setup: Facts, results: Sequence[Result]) -> list[str]:
 
 def curve_of(name: str, training: Training, draws: int, seed: int, advance: Callable[[int], None]) -> Result:
     """Return the learning curve of a model, or a note saying why there is none."""
-    from ..questions.learning_curve import FOLDS, PARTS, learning_curve
+    from ..questions.learning_curve import FOLDS, ONE_IN, learning_curve
 
     found = Result(name)
     classes, groups = training.classes, group_numbers(training)
@@ -295,7 +295,7 @@ def curve_of(name: str, training: Training, draws: int, seed: int, advance: Call
         found.curve = learning_curve(training.codes, classes, None, judge, draws=draws, seed=seed, groups=groups)
     except ValueError as error:  # ours, or scikit-learn's on few rows
         found.note(one_line(error))
-        advance(draws * FOLDS * len(PARTS))
+        advance(draws * FOLDS * len(ONE_IN))
     return found
 
 

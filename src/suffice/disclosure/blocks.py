@@ -30,7 +30,7 @@ from .counts import Given, release_categories, release_sums, release_texts, rele
 from .gaussian import Gaussians, Plan, release_diagonal, release_joint
 from .lonely import Fill, Terms, without_lonely
 
-PARTS = "joined components of a mixture that are of too few rows to others of their class"
+JOINED_COMPONENTS = "joined components of a mixture that are of too few rows to others of their class"
 FROZEN = "shrank covariances once for all, by the amounts that Ledoit and Wolf's formula gave"
 
 
@@ -120,7 +120,7 @@ def _release_mixture(
         small = np.flatnonzero(least.few(merged.weight) & (merged.counts[merged.owner] > 1))
         if not len(small):
             break
-        given.up(PARTS, classes=merged.owner[small])
+        given.up(JOINED_COMPONENTS, classes=merged.owner[small])
         merged, index = _joined(merged, int(small[np.argmin(merged.weight[small])]))
         share = None if share is None else share @ (index[:, None] == np.arange(len(merged.owner)))
     own, parts = Given(), None if kept is None or share is None else kept.shared_out(share)

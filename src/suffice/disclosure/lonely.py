@@ -94,10 +94,10 @@ class Kept:
         high = (self.rows[:, two] == np.nanmax(self.rows[:, two], axis=0)) & seen
         rows = MinCount(least.rows)
         for g in range(len(found)):
-            heavy = np.where((self.codes == g) | pooled, self.copies, 0.0)[:, None]
+            copies = np.where((self.codes == g) | pooled, self.copies, 0.0)[:, None]
             for a in (high, seen & ~high):
                 for b in (high, seen & ~high):
-                    found[np.ix_([g], two, two)] |= rows.few((heavy * a).T @ b.astype(np.float64))
+                    found[np.ix_([g], two, two)] |= rows.few((copies * a).T @ b.astype(np.float64))
         return found
 
     def filled(self, k: int) -> Array | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..table.dates import DATE_PARTS
 from .arrow import Column
 
 ISO, DAY_FIRST, MONTH_FIRST, NAMED = "iso", "dmy", "mdy", "named"
@@ -139,12 +140,9 @@ class Facts:
         return [name for name, tells in told.items() if tells]
 
 
-PARTS = ("month", "weekday", "hour")
-
-
 def added(name: str) -> dict[str, str]:
     """Return the parts that may stand beside a column of dates by the names of their columns."""
-    return {f"{name}_{part}": part for part in PARTS}
+    return {f"{name}_{part}": part for part in DATE_PARTS}
 
 
 def days(stamps: Column) -> Column:

@@ -26,7 +26,7 @@ from ..stats.statistic import Stored
 HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
 ENCRYPTED = 0x1
 PACKED = 1 << 13  # cells of an array that is packed
-PARTS = ("form", "levels", "bits")  # of such an array
+PACKED_PARTS = ("form", "levels", "bits")  # of such an array
 READABLE: Mapping[str, tuple[int, ...]] = MappingProxyType({"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)})
 
 
@@ -185,7 +185,7 @@ def read_array(archive: Archive, name: str, digest: str, most: int, readable: Ma
     DamagedArchive where it is not there, ValueError, whose message follows its name, where it is not the one.
     """
     if f"{name}.form.npy" in archive.names:
-        form, levels, bits = (archive.read(f"{name}.{part}.npy") for part in PARTS)
+        form, levels, bits = (archive.read(f"{name}.{part}.npy") for part in PACKED_PARTS)
         small = {**readable, "u": (1, 8)}
         data = as_npy(unpacked(read_npy(form), read_npy(levels, readable), read_npy(bits, small), most))
     else:

@@ -52,7 +52,17 @@ from ..stats import (
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Fields, Plain, amounts, at_most, grouped, levels as levels_of
 from ..table import CONTAINERS
-from .archive import PACKED, PARTS, READABLE, Archive, DamagedArchive, array_parts, as_npy, open_archive, read_array
+from .archive import (
+    PACKED,
+    PACKED_PARTS,
+    READABLE,
+    Archive,
+    DamagedArchive,
+    array_parts,
+    as_npy,
+    open_archive,
+    read_array,
+)
 
 FORMAT = "suffice-model"
 # From 2 on a file has a model.sha256, and holds nothing that saving it again would not write; from 3 on it may hold
@@ -297,7 +307,7 @@ def _read_arrays(archive: Archive, document: Plain) -> dict[str, Array]:
         known |= {name for name in archive.names if name.startswith(CHOICE_PREFIX) and name.endswith(".npy")}
     known |= {f"{name}.npy" for name in digests}
     if document["version"] > 3:
-        known |= {f"{name}.{part}.npy" for name in digests for part in PARTS}
+        known |= {f"{name}.{part}.npy" for name in digests for part in PACKED_PARTS}
     strange = archive.names - known
     if strange:
         raise DamagedArchive(f"it holds {min(strange)!r}, which is no part of a model")

@@ -69,8 +69,8 @@ class Boosting:
     ) -> None:
         self.k, self.settings, self._size = k, settings, len(inside)
         self._keys = None if keys is None or settings.row_share >= 1.0 else keys[inside]
-        own, heavy = codes[inside], weight[inside]
-        held = np.array([math.fsum(heavy[own == c]) for c in range(k)])  # in whatever order
+        own, row_weight = codes[inside], weight[inside]
+        held = np.array([math.fsum(row_weight[own == c]) for c in range(k)])  # in whatever order
         share = held / math.fsum(held)
         level = np.log(np.maximum(share, LEAST_SHARE))
         self.begin = level[1:] - level[:1] if k == 2 else level - level.mean()
@@ -81,7 +81,7 @@ class Boosting:
         starts = np.concatenate([[0], np.cumsum(columns.max(axis=1, initial=-1).astype(np.int64) + 2)])
         each, limits = HESSIANS / max(self._size, 1), {"most": settings.leaves, "rows": settings.rows}
         limits |= {"hessian": max(1, int(settings.hessian * each)), "l2": int(settings.l2 * each)}
-        self._grower = Grower(columns, starts, own, heavy / math.fsum(held), **limits)
+        self._grower = Grower(columns, starts, own, row_weight / math.fsum(held), **limits)
 
     @property
     def along(self) -> Array:

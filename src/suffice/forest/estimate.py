@@ -50,14 +50,14 @@ class LeafArrays(Statistic):
     def summarize(cls, reading: ForestReading, trees: Trees, codes: Codes, k: int, weight: Array | None) -> LeafArrays:
         """Return the sums of rows (n,)."""
         columns, numbers = reading.columns, len(reading.columns.numbers)
-        heavy = np.ones(len(codes)) if weight is None else weight
+        weight = np.ones(len(codes)) if weight is None else weight
         if columns.d == numbers and not reading.open.any():
             total = np.zeros((k, len(trees.leaf_nodes), 1 + 2 * numbers))
             for part in row_chunks(len(codes), TOGETHER):
-                values = _powers(reading[part], heavy[part])
+                values = _powers(reading[part], weight[part])
                 trees.packed.add_sums(reading.cells[part], codes[part], values, total)
             return cls(*_split_powers(total, numbers), ())
-        out, values = cls.zero(columns, trees, k), _powers(reading, heavy)
+        out, values = cls.zero(columns, trees, k), _powers(reading, weight)
         known_levels = []
         for j in range(numbers, columns.d):
             rows = np.flatnonzero(~reading.open[:, j])
@@ -75,7 +75,7 @@ class LeafArrays(Statistic):
                 total[:, first:last] = found
             for total, (rows, cell) in zip(out.levels, known_levels, strict=True):
                 cells = total.shape[2]
-                flat = np.bincount(place[rows] * cells + cell, weights=heavy[rows], minlength=k * size * cells)
+                flat = np.bincount(place[rows] * cells + cell, weights=weight[rows], minlength=k * size * cells)
                 total[:, first:last] = flat.reshape(k, size, cells)
         return out
 

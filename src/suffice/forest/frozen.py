@@ -146,10 +146,10 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
 
     def grown(t: int) -> Nodes:
         bag = _in_bag(bagged(reading, t, share)[rows], weight[rows])
-        heavy, own = weight[rows][bag], drawn(reading, t).T[np.ix_(columns, rows[bag])]
-        shuffled = _shuffled(own, heavy, np.random.RandomState(t))
-        both = np.concatenate([heavy, np.full(len(bag), heavy.mean())])
-        least = max(LEAF * float(heavy.mean()), float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
+        bag_weight, own = weight[rows][bag], drawn(reading, t).T[np.ix_(columns, rows[bag])]
+        shuffled = _shuffled(own, bag_weight, np.random.RandomState(t))
+        both = np.concatenate([bag_weight, np.full(len(bag), bag_weight.mean())])
+        least = max(LEAF * float(bag_weight.mean()), float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
         cells = np.concatenate([own, shuffled], axis=1)
         target = np.concatenate([codes[rows][bag], np.full(len(bag), k)])
         return grow_tree(cells, target, both, k + 1, tries=tries, least=least, drawn=True, tree=t)
@@ -169,9 +169,9 @@ def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_l
 
     def grown(t: int) -> Nodes:
         bag = _in_bag(bagged(reading, t, share), weight)
-        heavy = weight[bag]
-        least = LEAF * float(heavy.mean())
-        nodes = grow_tree(cells[:, bag], codes[bag], heavy, k, tries=tries, least=least, drawn=False, tree=t)
+        bag_weight = weight[bag]
+        least = LEAF * float(bag_weight.mean())
+        nodes = grow_tree(cells[:, bag], codes[bag], bag_weight, k, tries=tries, least=least, drawn=False, tree=t)
         return with_leaves(nodes, max(most_leaves // LABEL_TREES, 2))
 
     return _joined(list(parallel_map(grown, range(LABEL_TREES))), columns, share)
@@ -189,8 +189,8 @@ def _relative(weight: Array) -> Array:
 
 def _in_bag(bag: Flags, weight: Array) -> Codes:
     """Return the numbers of the rows in the bag that weigh anything, of all such rows if it has none."""
-    heavy = weight > 0.0
-    return np.flatnonzero(bag & heavy if (bag & heavy).any() else heavy)
+    weighs = weight > 0.0
+    return np.flatnonzero(bag & weighs if (bag & weighs).any() else weighs)
 
 
 def _shuffled(cells: Cells, weight: Array, rng: np.random.RandomState) -> Cells:

@@ -65,8 +65,8 @@ def count_splines(x: Array, knots: Knots, codes: Codes, weight: Array | None, k:
     if len(codes) != len(x):
         raise ValueError(f"{len(x)} numbers of {len(codes)} rows")
     out = np.zeros((2, k, len(knots.values)))
-    _held, heavy = weights(weight, len(x))
-    about = address(knots.values), address(knots.starts), address(codes), heavy
+    _held, weights_at = weights(weight, len(x))
+    about = address(knots.values), address(knots.starts), address(codes), weights_at
     library().suffice_count_splines(*_rows(x), *about, k, address(out))
     return np.asarray(out[0] + out[1])
 
@@ -100,9 +100,9 @@ def spline_ratios(
         raise ValueError(f"{n} numbers of {len(codes)} rows, {len(removed)} weights, counts of {m} knots")
     sums, classes = counts.sum(axis=0), np.ascontiguousarray(np.add.reduceat(counts, first, axis=1).T)
     out, parts, by_knot = np.empty((d, 2, a, n, k)), np.empty((d, 2, n)), np.ascontiguousarray(counts.T)
-    heavy, amounts = np.ascontiguousarray(removed, dtype=np.float64), np.array(strengths, dtype=np.float64)
+    removed, amounts = np.ascontiguousarray(removed, dtype=np.float64), np.array(strengths, dtype=np.float64)
     about = *map(address, (knots.values, knots.starts, by_knot, sums, classes)), k
-    given = *map(address, (codes, heavy, amounts)), a
+    given = *map(address, (codes, removed, amounts)), a
     library().suffice_spline_ratios(*_rows(x), *about, *given, address(out), address(parts))
     np.log(out, out=out)
     library().suffice_blend(address(out), address(parts), d, a, n, k)
@@ -122,8 +122,8 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
         raise ValueError(f"level {levels.max()} of {size}")
     out = np.zeros((k, size, size))
     order = np.argsort(codes, kind="stable")  # the counts of one class stay near the processor
-    _held, heavy = weights(weight, len(levels))
-    about = address(order), address(codes), heavy
+    _held, weights_at = weights(weight, len(levels))
+    about = address(order), address(codes), weights_at
     library().suffice_count_pairs(address(levels), *levels.shape, *about, size, address(out))
     out += np.triu(out, 1).swapaxes(1, 2)
     return out

@@ -85,7 +85,7 @@ class Grower:
     """Grows trees on columns of cells (d, n), of which the first rows count and the others are sent along.
 
     Column j has cells below starts[j + 1] − starts[j] − 1, −1 where missing; the rows that count have class numbers
-    `codes` and weights `heavy`. A tree has at most `most` leaves, each with at least so many rows and so much of the
+    `codes` and weights `weight`. A tree has at most `most` leaves, each with at least so many rows and so much of the
     hessian, to which `l2` is added. See `forest.boosting`.
     """
 
@@ -94,7 +94,7 @@ class Grower:
         cells: NDArray[np.int16],
         starts: Codes,
         codes: Codes,
-        heavy: Array,
+        weight: Array,
         *,
         most: int,
         rows: int,
@@ -104,12 +104,12 @@ class Grower:
         (d, n), inside = cells.shape, len(codes)
         high = starts[1:] - starts[:-1] - 2
         limits = min(most, rows, hessian, l2 + 1)
-        if not 0 < inside <= n or inside >= 1 << ROWS or limits < 1 or len(starts) != d + 1 or len(heavy) != inside:
+        if not 0 < inside <= n or inside >= 1 << ROWS or limits < 1 or len(starts) != d + 1 or len(weight) != inside:
             raise ValueError(f"{inside} of {n} rows, {d} columns, {most} leaves of {rows} rows")
         if (cells.max(axis=1) > high).any() or cells.min() < -1:
             raise ValueError("cells beyond those of their columns")
         self._cells, self._starts = np.ascontiguousarray(cells), np.ascontiguousarray(starts, dtype=np.int64)
-        self._codes, self._heavy = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(heavy, np.float64)
+        self._codes, self._weight = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(weight, np.float64)
         self._limits, width = (most, rows, hessian, l2), int(starts[-1])
         self._slots = most if 16 * most * width <= TABLES else 0
         self._room: list[NDArray[Any]] = [np.empty((inside, 2), np.int64), np.empty(n, np.int32), np.empty(n, np.int32)]
@@ -142,7 +142,7 @@ class Grower:
         nodes, whole = np.empty((2 * most * trees, NODE), np.int32), np.empty((2 * most * trees, 2), np.int64)
         value, sizes, along = np.empty(2 * most * trees), np.zeros(trees, np.int64), np.empty((rounds, k, n - inside))
         given = address(self._cells), n, columns.shape[1], address(columns), address(self._starts)
-        rows = address(self._codes), address(self._heavy), inside, k, address(scores), rate, rounds
+        rows = address(self._codes), address(self._weight), inside, k, address(scores), rate, rounds
         draws = None if some is None else address(some), address(seeds)
         room = np.empty((k, inside)), *self._room, nodes, whole, value, sizes, along
         library().suffice_boost(*given, *rows, *draws, *self._limits, self._slots, *map(address, room))

@@ -108,10 +108,10 @@ class Packed:
         """Return the weights (k, L) of rows of class `codes` (n,) by the leaves in which they end."""
         cells, codes = self._readable(cells), below(codes, k)
         _alike(cells, codes)
-        _held, heavy = weights(weight, len(cells))
+        _held, weights_at = weights(weight, len(cells))
         out = np.zeros((k, self.leaves))
         here = *self._trees, len(self.roots), *_shape(cells), address(codes)
-        library().suffice_count_leaves(*here, heavy, self.leaves, address(out))
+        library().suffice_count_leaves(*here, weights_at, self.leaves, address(out))
         return out
 
     def add_sums(self, cells: Cells, codes: Codes, values: Array, total: Array) -> None:

@@ -65,7 +65,7 @@ def _judged(begun: Fitted, batch: Batch, learn: Codes, rest: Codes) -> Array:
 
 
 FOLDS, DRAWS = 5, 2
-PARTS = (8, 4, 2, 1)  # of the rows of the other folds one in so many, and all
+ONE_IN = (8, 4, 2, 1)  # of the rows of the other folds one in so many, and all
 FEWEST_OF_CLASS = 2  # in each part
 FEWEST = 80  # rows in all
 POWERS = np.linspace(0.25, 1.5, 26)
@@ -210,7 +210,7 @@ def learning_curve(
             f"A learning curve deals whole groups into {FOLDS} folds, and the rows are of {different} in all. Next: "
             "gather rows of more groups."
         )
-    heavy = np.ones(len(codes)) if weight is None else weight
+    weight = np.ones(len(codes)) if weight is None else weight
     losses, sizes = list[list[float]](), list[list[int]]()
     for draw in range(draws):
         place = deal(codes, np.random.default_rng([seed, draw]), groups)
@@ -218,9 +218,9 @@ def learning_curve(
             rest, others = np.flatnonzero(place[0] == fold), np.flatnonzero(place[0] != fold)
             parts = nested(codes, others, place[1])
             lost = [row_losses(judge(part, rest), codes[rest]) for part in parts]
-            losses.append([float(np.average(own, weights=heavy[rest])) for own in lost])
+            losses.append([float(np.average(own, weights=weight[rest])) for own in lost])
             sizes.append([len(part) for part in parts])
-    share = np.bincount(codes, weights=heavy, minlength=len(classes)) / heavy.sum()
+    share = np.bincount(codes, weights=weight, minlength=len(classes)) / weight.sum()
     chance = -float(share[share > 0] @ np.log(share[share > 0]))
     return LearningCurve(np.mean(sizes, axis=0), np.array(losses), len(codes), chance, FOLDS, seed)
 
@@ -258,9 +258,9 @@ def deal(codes: Codes, rng: np.random.Generator, groups: Codes | None = None) ->
 
 
 def nested(codes: Codes, rows: Codes, rank: Array) -> list[Codes]:
-    """Return ever more of some rows, the shares one in `PARTS`, by class; at least two of each class are in all."""
+    """Return ever more of some rows, the shares one in `ONE_IN`, by class; at least two of each class are in all."""
     order = rows[np.lexsort((rank[rows], codes[rows]))]
     held = np.bincount(codes[order])
     place = np.arange(len(order)) - np.repeat(np.cumsum(held) - held, held)
-    wanted = [np.maximum(np.round(held / part), FEWEST_OF_CLASS) for part in PARTS]
+    wanted = [np.maximum(np.round(held / part), FEWEST_OF_CLASS) for part in ONE_IN]
     return [np.sort(order[place < np.repeat(most, held)]) for most in wanted]

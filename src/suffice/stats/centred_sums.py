@@ -361,13 +361,13 @@ def _center_on_device(rows: Any, local: Codes, total: Array, weight: Array | Non
     """
     xp: Any = namespace(rows)
     place = put(local, rows)
-    heavy = xp.astype(place[:, None] == put(np.arange(len(total)), rows)[None, :], rows.dtype)
-    heavy = heavy if weight is None else heavy * put(weight, rows)[:, None]
+    by_class = xp.astype(place[:, None] == put(np.arange(len(total)), rows)[None, :], rows.dtype)
+    by_class = by_class if weight is None else by_class * put(weight, rows)[:, None]
     share = put((1.0 / np.where(total > 0, total, 1.0))[:, None], rows)
     center = xp.mean(rows, axis=0)
     mean, rows = fetch(center).astype(np.float64), rows - center
     for _ in range(1 if has_float64(rows) else 2):
-        step = xp.matmul(xp.matrix_transpose(heavy), rows) * share
+        step = xp.matmul(xp.matrix_transpose(by_class), rows) * share
         rows = rows - xp.take(step, place, axis=0)
         mean = mean + fetch(step).astype(np.float64)
     return mean, rows if weight is None else rows * put(np.sqrt(weight), rows)[:, None]

@@ -213,9 +213,9 @@ def scatters(values: Stored, mean: Array, weight: Array, *shape: int) -> Array:
 
 def in_range(mean: Array, weight: Array) -> None:
     """Raise ValueError where weighted squares of means would overflow."""
-    heavy = weight if weight.ndim == mean.ndim else weight[:, None]
+    weight = weight if weight.ndim == mean.ndim else weight[:, None]
     with np.errstate(over="ignore"):
-        if not _adds_up(heavy * mean**2):
+        if not _adds_up(weight * mean**2):
             raise ValueError("means whose squares overflow")
 
 

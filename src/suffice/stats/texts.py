@@ -210,12 +210,12 @@ class TextStats(Statistic):
     @classmethod
     def of_readings(cls, read: Sequence[TextReading], codes: Codes, k: int, weight: Array | None, kinds: Kinds) -> Self:
         """Return the same of columns whose terms are known already, those of these kinds."""
-        heavy, words, counts = np.ones(len(codes)) if weight is None else weight, list[Words](), list[Array]()
+        weight, words, counts = np.ones(len(codes)) if weight is None else weight, list[Words](), list[Array]()
         seen = np.zeros((k, len(read)))
         for j, own in enumerate(read):
             there = np.flatnonzero(own.number >= 0)
             shape = (k, len(own.terms))
-            by_class = sparse.csr_array((heavy[there], (codes[there], own.number[there])), shape=shape)
+            by_class = sparse.csr_array((weight[there], (codes[there], own.number[there])), shape=shape)
             place = {term: i for i, term in enumerate(own.terms.names) if kind_of(term) in kinds}
             known = tuple(sorted(place))
             counts.append(_counts(own.terms, by_class)[..., [place[term] for term in known]])

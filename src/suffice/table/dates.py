@@ -18,7 +18,7 @@ from .cells import Cells, Looked, as_float, holds_value, object_kind
 MAY_DATE = frozenset({Kind.DATE, Kind.STRING})
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date that come again, and how many values each has
+DATE_PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date that come again, and how many values each has
 GLANCE = 64  # cells that are looked at before all of them
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0  # seconds of the years 1 and 9999, which Python's dates reach
 
@@ -106,13 +106,13 @@ def calendar_cells(seconds: Array) -> NDArray[np.int16]:
 
 
 def recurring(seconds: Array) -> list[bool]:
-    """Return which parts of dates (n,), in the order of `PARTS`, come again and have more than one value.
+    """Return which parts of dates (n,), in the order of `DATE_PARTS`, come again and have more than one value.
 
     A month does if one is seen in two years, a weekday if two weeks are spanned, an hour if two days are.
     """
     known = seconds[~np.isnan(seconds)]
     if not len(known):
-        return [False] * len(PARTS)
+        return [False] * len(DATE_PARTS)
     cells, days = calendar_cells(known), np.unique(known // 86_400.0)
     again = len(np.unique(as_moments(known).astype("datetime64[M]"))) > len(np.unique(cells[:, 0]))
     far = [again, days[-1] - days[0] >= 14.0, len(days) > 1]

@@ -29,7 +29,7 @@ from ..sample import Sample, SomeRows
 from ..table_rows import Hidden
 from .gaussian import GaussianPart, scores_beside
 
-PARTS = (2, 4, 8)
+PART_COUNTS = (2, 4, 8)
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, np.inf)
 SPHERES = (0.001, 0.03, 0.3, 1.0)
 FOLDS = 5
@@ -118,7 +118,7 @@ def choose_split(
     Where rows are many, one fold tells how many parts.
     """
     largest = int(np.bincount(codes, minlength=k).max()) // LEAST
-    numbers = [parts for parts in PARTS if parts <= max(largest, PARTS[0])]
+    numbers = [parts for parts in PART_COUNTS if parts <= max(largest, PART_COUNTS[0])]
 
     @cache
     def without(fold: int, parts: int) -> Split:
@@ -214,7 +214,7 @@ class SubclassMember(Member):
     @classmethod
     def allows(cls, setting: Setting) -> bool:
         """Whether so many parts are tried, a > 0, ∞ included, and 0 ≤ γ ≤ 1."""
-        return setting["parts"] in PARTS and setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
+        return setting["parts"] in PART_COUNTS and setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
 
     def cells(self, reading: BinnedRows) -> Array:
         """Return the rows as the density reads them."""

@@ -453,10 +453,10 @@ def check_counts(rows: Counts, stats: SumStats, codes: Codes, weight: Array | No
             why = "it counts more than the whole class"
             raise refuse(settings, own.part.start + i, int(code[i]), int(own.column[over[0]]), why)
         if own.observed is None:
-            heavy = weighs[:, None] > least[code] * (1.0 + SLACK)
+            too_much = weighs[:, None] > least[code] * (1.0 + SLACK)
         else:
-            heavy = (weighs[:, None] > stats.weight[code] * (1.0 + SLACK)) & (own.observed > 0)
-        if heavy.any():
-            i = int(np.nonzero(heavy)[0][0])
+            too_much = (weighs[:, None] > stats.weight[code] * (1.0 + SLACK)) & (own.observed > 0)
+        if too_much.any():
+            i = int(np.nonzero(too_much)[0][0])
             why = "it weighs more than the observed cells of the class"
             raise refuse(settings, own.part.start + i, int(code[i]), None, why)
