@@ -25,19 +25,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_memory"}
 ROW_0 |= {"progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
-ROW_5 = ROW_1 | {
-    "densities",
-    "em",
-    "estimate",
-    "joint",
-    "classify",
-    "attribution",
-    "losses",
-    "conformal",
-    "released",
-    "leave_one_out",
-    "forest",
-}
+ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "classify", "attribution", "losses", "conformal"}
+ROW_5 |= {"released", "leave_one_out", "forest"}
 ROW_7 = ROW_5 | {"vocabulary", "fitted", "disclosure", "export", "automatic", "files", "engines"}
 ROW_9 = ROW_7 | {"learning", "questions", "plots", "report", "datasets"}
 ROW_10 = ROW_9 | {"estimators"}
@@ -539,10 +528,7 @@ BAD = {
     "question asks which model it is": ("questions/decide.py", "from ..automatic.pooled import PooledFitted"),
     "relative, one level up": ("stats/gaussian.py", "from ..estimate import likelihood"),
     "from the package, a module": ("stats/gaussian.py", "from suffice import joint"),
-    "only for types": (
-        "joint.py",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .stats import S",
-    ),
+    "only for types": ("joint.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .stats import S"),
     "dynamic": ("stats/gaussian.py", "import importlib\nimportlib.import_module('suffice.joint')"),
     "numpy past the door": ("stats/gaussian.py", "def f():\n    import numpy.linalg"),
     "scikit-learn in another command": ("cli/fit.py", "import sklearn"),

@@ -27,16 +27,7 @@ def committed_files() -> list[Path]:
     """Files that git tracks or would add; without git, every file that is not built."""
     git = shutil.which("git")
     if git and (ROOT / ".git").exists():
-        command = [
-            git,
-            "-c",
-            f"safe.directory={ROOT}",
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]
+        command = [git, "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
         return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
     return [path for path in ROOT.rglob("*") if path.is_file() and not built(path.relative_to(ROOT).parts)]

@@ -143,8 +143,7 @@ def test_saved_models_answer_with_every_bit(model, table, tmp_path):
     pd.testing.assert_frame_equal(again.sample(30, random_state=3)[0], model.sample(30, random_state=3)[0])
     new, labels = make_table(40, seed=2)
     assert_array_equal(
-        again.partial_fit(new, labels).score_samples(X),
-        copy.deepcopy(model).partial_fit(new, labels).score_samples(X),
+        again.partial_fit(new, labels).score_samples(X), copy.deepcopy(model).partial_fit(new, labels).score_samples(X)
     )
 
 

@@ -1,6 +1,7 @@
 """fit is partial_fit in any batches is merge of parts; weights are copies; a failure changes nothing."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -158,7 +159,6 @@ def test_merging_leaves_the_other_model_alone(blobs):
 
 
 def test_columns_of_a_later_batch_in_another_order(blobs):
-    pd = pytest.importorskip("pandas")
     X, y = blobs
     table = pd.DataFrame(X, columns=list("abcd"))
     model = GaussianDiscriminant().partial_fit(table[:40], y[:40]).partial_fit(table[40:][list("cadb")], y[40:])
@@ -192,7 +192,6 @@ def test_a_failed_merge_changes_neither(blobs, change, message):
 
 
 def test_merging_other_columns_names_them(blobs):
-    pd = pytest.importorskip("pandas")
     X, y = blobs
     first = GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("abcd")), y)
     with pytest.raises(MergeError, match=r"lacks 'd'.*does not know 'e'"):

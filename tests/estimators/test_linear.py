@@ -1,6 +1,7 @@
 """Models with one covariance for all classes: linear coefficients and discriminant coordinates."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
@@ -90,7 +91,6 @@ def test_unused_columns_have_no_weight(blobs):
 
 
 def test_names_and_containers_of_the_coordinates():
-    pd = pytest.importorskip("pandas")
     bunch = load_wine(as_frame=True)
     model = GaussianDiscriminant(shared=True).set_output(transform="pandas")
     index = pd.Index([f"bottle {i}" for i in range(len(bunch.data))])

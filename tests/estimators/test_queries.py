@@ -155,7 +155,6 @@ def test_costs_that_fit_no_classes(blobs, costs):
 
 @pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
 def test_predicting_other_columns(blobs, make):
-    pd = pytest.importorskip("pandas")
     X, y = blobs
     table = pd.DataFrame(X, columns=list("abcd"))
     model = make().fit(table, y)
@@ -178,7 +177,6 @@ def test_predicting_other_columns(blobs, make):
 @pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
 def test_a_missing_cell_of_any_type_is_missing(blobs, make):
     """One row at a time, pandas gives a lone None the type object and a lone NaN the type float."""
-    pd = pytest.importorskip("pandas")
     X, y = blobs
     table = pd.DataFrame(X, columns=list("abcd"))
     model = make().fit(table, y)

@@ -5,6 +5,7 @@ import sys
 import tracemalloc
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
@@ -72,7 +73,6 @@ def test_refused_edits_change_nothing(rng, small):
 
 
 def test_tables_in_parts_are_refused_alike(rng, small):
-    pa = pytest.importorskip("pyarrow")
     X, y = rows(rng, 100, 190, each=4)
     table = pa.table({**{f"x{j}": column for j, column in enumerate(X.T)}, "y": y})
     with pytest.raises(DataError, match="A covariance of 190 columns for each of 100 classes"):

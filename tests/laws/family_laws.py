@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from statistic_laws import assert_same_statistics, check_statistics
 
 from suffice import NaiveBayes, load
@@ -24,7 +25,7 @@ def check_shipped_family(family: object, X: object, y: object, *, smoothing: flo
     """Check all laws: its statistic, what it says of itself, and its model file too."""
     check_family(family, X, y, smoothing=smoothing)
     case = FamilyCase.of(family, X, y, smoothing, 1e-8)
-    check_laws((_statistics, _says_what_it_does), case, 0)
+    check_laws((_statistics, _says_what_it_does, _reads_sparse), case, 0)
     _comes_back_from_a_file(family, case, y)
 
 
@@ -108,6 +109,15 @@ def _fills_cells(case: FamilyCase, density: Density, stats: Statistic) -> None:
 def _holed(X: NDArray[np.object_]) -> NDArray[np.bool_]:
     """Return which cells are missing (n, d)."""
     return np.array([[cell is None or cell != cell for cell in row] for row in X])
+
+
+def _reads_sparse(case: FamilyCase, rng: Random) -> None:
+    """Check that the cells of a sparse matrix are those of a dense one."""
+    if case.family.support not in ("counts", "truths") or _holed(case.X).any():
+        return
+    X, model = case.X.astype(np.float64), NaiveBayes(case.family, smoothing=case.smoothing)
+    dense, found = (model.fit(rows, case.codes).predict_joint_log_proba(rows) for rows in (X, csr_array(X)))
+    case.same(found, dense, "a sparse matrix and a dense one")
 
 
 def _comes_back_from_a_file(family: object, case: FamilyCase, y: object) -> None:

@@ -8,8 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from suffice import testing
+from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.member import Member
+from suffice.automatic.members.gaussian import GaussianPart
 from suffice.automatic.members.missing import MissingMember
+from suffice.automatic.members.splines import SplineCounts
+from suffice.automatic.members.texts import TextCounts
 from suffice.automatic.stack import centred
 from suffice.testing import MemberCase, Random, check_laws, same_parts
 
@@ -17,7 +21,7 @@ from suffice.testing import MemberCase, Random, check_laws, same_parts
 def check_shipped_member(member: type[Member], X: object, y: Sequence[object]) -> None:
     """Check all laws: weights, files, rows without a cell and rows of which nothing is taken away, too."""
     first = (testing._merges, _weights, _saves, testing._scores, _nothing_known, _nothing_removed)
-    laws = (*first, testing._refits, _chosen_again, testing._contributions)
+    laws = (*first, testing._refits, _chosen_again, _unknown_statistic, testing._contributions)
     check_laws(laws, MemberCase.of(member, X, y, 1e-9), 0)
 
 
@@ -56,6 +60,21 @@ def _chosen_again(case: MemberCase, rng: Random) -> None:
         again = member.chosen(kind, detail, member.setting, known, sample, member.kept())
         case.same(again.left_out(), left_out, "rows left out, the member as it was chosen", 0.0)
         case.same(again.member.scores(sample.rows), member.scores(sample.rows), "the member as it was chosen", 0.0)
+
+
+def _unknown_statistic(case: MemberCase, rng: Random) -> None:
+    """Check that nothing is chosen where a file or a released model has no statistic of this kind."""
+    kind = case.member.statistic
+    if kind in (None, GaussianPart, SplineCounts, TextCounts):  # which every model of such columns has
+        return
+    known, (_, sample) = case.known(np.arange(len(case.codes))), case.chosen()
+    judge = HoldoutScorer(sample.codes, np.zeros((len(sample), case.k)), sample.weight, sample.single)
+    lacking = replace(known, learned={kind.name: kind({})})
+    try:
+        found = list(case.member.candidates(lacking, sample, judge))
+    except (KeyError, IndexError) as error:
+        raise AssertionError("candidates asks for entries that its statistic has not; yield none there") from error
+    assert not found, "a member of a statistic that has no entries"
 
 
 def _nothing_known(case: MemberCase, rng: Random) -> None:

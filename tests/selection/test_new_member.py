@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -29,13 +30,12 @@ class BinCounts(Counts):
 
     @classmethod
     def count(cls, entry, reading, codes, k, weight):
-        found, heavy = (
-            np.zeros(cls.shapes(reading.columns, k)[entry]),
-            np.ones(len(codes)) if weight is None else weight,
-        )
-        for j, own in enumerate(bins(reading)):
-            np.add.at(found, (codes[own >= 0], j * (BIN + 1) + own[own >= 0]), heavy[own >= 0])
-        return found
+        counts = np.zeros(cls.shapes(reading.columns, k)[entry])
+        weight = np.ones(len(codes)) if weight is None else weight
+        for j, cells in enumerate(bins(reading)):
+            seen = cells >= 0
+            np.add.at(counts, (codes[seen], j * (BIN + 1) + cells[seen]), weight[seen])
+        return counts
 
 
 def bins(reading) -> list[np.ndarray]:
@@ -50,6 +50,7 @@ class BinMember(Additive):
 
     kinds = ("bins",)
     statistic = BinCounts
+    settings: ClassVar[dict[str, type]] = {"strength": float}
     column_kind = "bin"
 
     model: LevelShares
@@ -62,7 +63,7 @@ class BinMember(Additive):
 
     @classmethod
     def candidates(cls, known, sample, judge) -> Iterator[Candidate]:
-        if sample.rows.numbers.shape[1]:
+        if sample.rows.numbers.shape[1] and known.part(BinCounts).entries:  # older files and released models have none
             model = cls.made(known, 1.0).model
             columns = model.left_out(bins(sample.rows), sample.codes, sample.removed, (1.0, 4.0))
             for t, scores in zip((1.0, 4.0), totals(columns, 2, judge), strict=True):

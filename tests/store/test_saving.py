@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from suffice import GaussianDiscriminant, NaiveBayes, _files, load
@@ -97,7 +98,6 @@ print(done)
 @pytest.mark.slow
 def test_processes_that_update_one_model_lose_nothing(tmp_path):
     """Every process adds rows of its own class; each update that ends well is in the file at the end."""
-    pa = pytest.importorskip("pyarrow")
     columns = {"a": X[:, 0], "b": X[:, 1], "y": np.array(["p", "q", "r"])[Y]}
     path = tmp_path / "m.suffice"
     NaiveBayes().fit(pa.table({name: columns[name] for name in "ab"}), columns["y"]).save(path)

@@ -230,10 +230,7 @@ GOLDEN = {
 
 
 def answers_of(model: Any, rows: Any) -> dict[str, Any]:
-    return {
-        "log_density": model.score_samples(rows).tolist(),
-        "posterior": model.predict_proba(rows).tolist(),
-    }
+    return {"log_density": model.score_samples(rows).tolist(), "posterior": model.predict_proba(rows).tolist()}
 
 
 def write(name: str) -> None:
