@@ -254,7 +254,7 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
 
 
 ENDINGS = {".suffice": "model", ".html": "web page", ".htm": "web page", ".sql": "query", ".onnx": "ONNX file"}
-SUITED = {"table": ".csv, .parquet or .arrow", "model": ".suffice", "web page": ".html", "query": ".sql"}
+SUITED = {"table": ".csv, .parquet or .arrow"} | {what: ending for ending, what in reversed(ENDINGS.items())}
 
 
 def check_ending(path: Path, what: str) -> None:
@@ -265,7 +265,7 @@ def check_ending(path: Path, what: str) -> None:
         force = ", or add --force" if what == "model" else ""
         raise UsageProblem(
             f"--output {str(path)!r} has the ending of a {promised}, and would hold a {what}. Name it "
-            f"{SUITED.get(what, '.onnx')}{force}."
+            f"{SUITED[what]}{force}."
         )
 
 

@@ -121,20 +121,13 @@ class Job:
     model: MixtureModel
     reference: Gaussian
     total: float  # weight of all rows
-    log_prior: Array | None = None  # class priors (k,) in nats; None: the classes' shares of the weight
-    max_iter: int = 500
-    tol: float = 1e-5
+    log_prior: Array | None  # class priors (k,) in nats; None: the classes' shares of the weight
+    max_iter: int
+    tol: float
 
     @classmethod
     def start(
-        cls,
-        rows: Rows,
-        k: int,
-        model: MixtureModel,
-        *,
-        log_prior: Array | None = None,
-        max_iter: int = 500,
-        tol: float = 1e-5,
+        cls, rows: Rows, k: int, model: MixtureModel, *, log_prior: Array | None = None, max_iter: int, tol: float
     ) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)

@@ -52,8 +52,8 @@ def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, notes:
 
     `notes` tell what estimates repaired, which refits repeat for each row.
     """
-    stats, told = learned.statistics.blocks, learned.settings
-    for block, own, each in zip(learned.blocks, told, stats, strict=True):
+    stats, settings = learned.statistics.blocks, learned.settings
+    for block, own, each in zip(learned.blocks, settings, stats, strict=True):
         if _together(block, own) and not isinstance(each, GaussianStats | PatternStats):
             return None
     columns = sum(len(block.positions) for block in learned.blocks)
@@ -73,12 +73,12 @@ class LeftOutByColumns:
     _kept: dict[tuple[int, ...], Parts] = field(default_factory=dict, repr=False)  # by number of block and columns
 
     def __post_init__(self) -> None:
-        for block, told, rows in zip(self.learned.blocks, self.learned.settings, self.rows, strict=True):
+        for block, settings, rows in zip(self.learned.blocks, self.learned.settings, self.rows, strict=True):
             if is_sparse(rows) or not block.family.takes_missing:
                 raise SettingError(
-                    f"Columns {quoted(told.columns)} of the family {block.family.name!r} are counts of one total, of "
-                    "which none can be unknown while the others are not. Next: use another family for them, or judge "
-                    "columns by fitting to fewer of them."
+                    f"Columns {quoted(settings.columns)} of the family {block.family.name!r} are counts of one total, "
+                    "of which none can be unknown while the others are not. Next: use another family for them, or "
+                    "judge columns by fitting to fewer of them."
                 )
 
     how: ClassVar[str] = "exact leave-one-out"
@@ -102,24 +102,24 @@ class LeftOutByColumns:
 
     def _by(self, number: int, known: Sequence[int]) -> Parts:
         """Return what the known columns of a block say."""
-        block, told = self.learned.blocks[number], self.learned.settings[number]
+        block, settings = self.learned.blocks[number], self.learned.settings[number]
         wanted = set(known)
         columns = [j for j, position in enumerate(block.positions) if position in wanted]
         if len(columns) == len(block.positions):
             return self._once(number)
         if not columns:
             return Parts(np.zeros(1), np.zeros(1))
-        if _together(block, told):
+        if _together(block, settings):
             return self._of(number, columns)
         terms = [self._once(number, j) for j in columns]
         return Parts(np.sum([own.order for own in terms], axis=0), np.sum([own.score for own in terms], axis=0))
 
     def _all_but(self, number: int, column: int | None) -> Parts:
         """Return what the columns of a block say, but for one that may be among them."""
-        block, told = self.learned.blocks[number], self.learned.settings[number]
+        block, settings = self.learned.blocks[number], self.learned.settings[number]
         if column is None or column not in block.positions:
             return self._once(number)
-        if len(block.positions) == 1 or _together(block, told):
+        if len(block.positions) == 1 or _together(block, settings):
             return self._by(number, [p for p in block.positions if p != column])
         whole, own = self._once(number), self._once(number, block.positions.index(column))
         return Parts(whole.order - own.order, whole.score - own.score)
@@ -134,25 +134,25 @@ class LeftOutByColumns:
     def _of(self, number: int, columns: Sequence[int]) -> Parts:
         """Return the left-out log densities of the cells in some columns of a block."""
         block, rows, stats = self.learned.blocks[number], self.rows[number], self.learned.statistics.blocks[number]
-        told = self.learned.settings[number]
+        settings = self.learned.settings[number]
         if len(columns) < len(block.positions):
             found = of_columns(stats, columns)
             if found is None:
                 rows = showing(rows, columns)
             else:
                 rows, stats = _taken(rows, columns), found
-                kept = None if told.kept is None else told.kept.in_columns(columns)
-                told = replace(told, columns=tuple(told.columns[j] for j in columns), kept=kept)
+                kept = None if settings.kept is None else settings.kept.in_columns(columns)
+                settings = replace(settings, columns=tuple(settings.columns[j] for j in columns), kept=kept)
                 block = Block(block.family, tuple(block.positions[j] for j in columns))
-        order, score = block_log_densities(block, told, stats, rows, self.codes, self.weight)
+        order, score = block_log_densities(block, settings, stats, rows, self.codes, self.weight)
         return Parts(np.zeros_like(score) if order is None else order, score)
 
 
-def _together(block: Block, told: Settings) -> bool:
+def _together(block: Block, settings: Settings) -> bool:
     """Return whether what the columns of a block say does not add up column by column."""
     if not isinstance(block.family, GaussianFamily):
         return False
-    drawn = bool(told.shrinkage.amount or told.shrinkage.rule) or told.prior is not None
+    drawn = bool(settings.shrinkage.amount or settings.shrinkage.rule) or settings.prior is not None
     return block.family.structure is not Diagonal or drawn
 
 

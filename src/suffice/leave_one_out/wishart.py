@@ -357,24 +357,22 @@ class WishartClasses:
             if endless:
                 yield sphere, np.inf, tied
 
-    def own_path(
-        self, left: LeftOut, strengths: tuple[float, ...] = STRENGTHS, spheres: tuple[float, ...] = SPHERES
-    ) -> Iterator[tuple[float, float, Array]]:
+    def own_path(self, left: LeftOut) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, f): f (n,) under the own class of each row, as rough and unbalanced `path` has it."""
         removal = Removal.of(self.stats.weight, left)
         freedom = np.maximum([self.freedom - removal.usual], 1.0)
-        every = OwnClass.of(strengths, removal, freedom, left.rows.shape[1])
-        pencils = [whitened(self._base(self.within, sphere, float(freedom[0]))) for sphere in spheres]
+        every = OwnClass.of(STRENGTHS, removal, freedom, left.rows.shape[1])
+        pencils = [whitened(self._base(self.within, sphere, float(freedom[0]))) for sphere in SPHERES]
         turns, log_det = np.stack([turn for turn, _ in pencils]), np.array([[own] for _, own in pencils])
-        scores = np.empty((len(spheres), len(left.rows), len(strengths)))
+        scores = np.empty((len(SPHERES), len(left.rows), len(STRENGTHS)))
         for c in np.unique(left.codes).tolist():
             rows = np.flatnonzero(left.codes == c)
             values, vectors = np.linalg.eigh(turns @ self.stats.scatter.values[c] @ turns.transpose(0, 2, 1))
             along = ((left.rows[rows] - self.stats.mean[c]) @ (turns.transpose(0, 2, 1) @ vectors)) ** 2
             values = np.maximum(values, 0.0)[:, None]
-            scores[:, rows] = every.take(rows).scores(np.array(spheres), along, values, log_det)
-        for sphere, found in zip(spheres, scores, strict=True):
-            for a, own in zip(strengths, found.T, strict=True):
+            scores[:, rows] = every.take(rows).scores(np.array(SPHERES), along, values, log_det)
+        for sphere, found in zip(SPHERES, scores, strict=True):
+            for a, own in zip(STRENGTHS, found.T, strict=True):
                 yield sphere, float(a), own
 
     def own_left_out(self, left: LeftOut, seen: Codes) -> Iterator[tuple[float, float, Array]]:
