@@ -154,6 +154,12 @@ def test_cells_that_are_drawn_do_not_rank(n, complete):
     assert kstest(np.concatenate(found), "uniform").pvalue > LEVEL
 
 
+def test_a_mixture_has_them_where_a_class_has_no_row_in_a_fold():
+    X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) < 3
+    p = MixtureDiscriminant(random_state=0, keep_rows=30).fit(X, y).outlier_pvalues(X)
+    assert ((p > 0) & (p <= 1)).all()
+
+
 @pytest.mark.slow
 # many complete, none complete, beyond those kept
 @pytest.mark.parametrize(("n", "kept", "complete"), [(400, 2000, 0.4), (60, 2000, 0.0), (300, 100, 0.0)])

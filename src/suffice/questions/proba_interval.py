@@ -107,14 +107,16 @@ def _why(fitted: Fitted, block: Block) -> str:
     if not isinstance(block.family, GaussianFamily):
         return f"{quoted([fitted.schema.names[p] for p in block.positions])} of the family {block.family.name}"
     shrunk = fitted.told.prior is None and fitted.told.shrinkage.setting is not None
-    return "covariances are shrunk" if shrunk else "a class has too few rows for its covariance"
+    fewest = fitted.statistics.classes[int(fitted.statistics.weight.argmin())]
+    return "covariances are shrunk" if shrunk else f"class {quoted([fewest])} has too few rows for its covariance"
 
 
 def _refused(fitted: Fitted, why: str) -> SettingError:
     wanted = either("GaussianDiscriminant or NaiveBayes", "model of --model full, shared, diagonal or nb")
     return SettingError(
         f"The parameters of {a_model(fitted.who)} have no posterior in closed form here: {why}. Next: ask a {wanted} "
-        "without shrinkage, whose columns are Gaussian, categorical, Bernoulli, Poisson or multinomial."
+        "without shrinkage, whose columns are Gaussian, categorical, Bernoulli, Poisson or multinomial, and whose "
+        f"classes have rows enough ({either('drop_class', '`suffice drop-class`')} leaves one out)."
     )
 
 

@@ -141,10 +141,8 @@ def summarize_at_hand(fitted: Fitted, kind: str) -> Summary:
 
 def _judged_at_once(fitted: Fitted) -> bool:
     """Return whether rows kept are left out within a second or so."""
-    if fitted.statistics.sample is None or fitted.past.released is not None:
-        return True  # which says why it cannot
-    if fitted.pool is not None:
-        return True
+    if fitted.pool is not None or fitted.statistics.sample is None or fitted.past.released is not None:
+        return True  # without rows it says why it cannot
     if fitted.most_judged < fitted.statistics.rows or not fitted.leaves_soon:
         return False
     return not refits_needed(fitted.learned, fitted.estimated[1], rows=1)
