@@ -136,13 +136,11 @@ class Side:
         """Return the moments (k + 1, 1) of a column, of the rows there are where statistics do not hold them."""
         if self.statistics is not None:
             if number not in self._by_block:
-                self._by_block[number] = _block_moments(self.statistics[number])
+                self._by_block[number] = _block_moments(self.statistics[number], self.blocks[number])
             whole = self._by_block[number]
             if whole is not None:
                 return Moments(*(np.append(own[:, place], 0.0)[:, None] for own in whole))
-        if values is None:
-            return None
-        return Moments.of_column(values, self.codes, len(self.class_weight), self.count)
+        return None if values is None else Moments.of_column(values, self.codes, len(self.class_weight), self.count)
 
     def _categories(self, part: Any, stats: Any, place: int) -> ColumnSummary:
         codes = None if part is None else np.asarray(part.codes[place])
@@ -165,10 +163,11 @@ class Side:
         return ColumnSummary(values, None, tuple(levels), counts, counts.sum(axis=1), missing)
 
 
-def _block_moments(stats: Statistic) -> Moments | None:
-    """Return the moments of a block; of sums of counts, which hold no squares, by the Poisson law."""
+def _block_moments(stats: Statistic, block: Block) -> Moments | None:
+    """Return the moments of a block; of sums, which hold no squares, by the law of truth values or by Poisson's."""
     if isinstance(stats, SumStats):
-        return Moments(stats.weight, stats.total / np.where(stats.weight > 0, stats.weight, 1.0), stats.total)
+        mean = stats.total / np.where(stats.weight > 0, stats.weight, 1.0)
+        return Moments(stats.weight, mean, stats.total * np.where(block.family.support == "truths", 1.0 - mean, 1.0))
     return column_moments(stats)
 
 
