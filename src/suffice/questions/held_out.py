@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .. import classify
-from .._arrays import Array, Codes, Flags, log_softmax, np
+from .._arrays import Array, Codes, Flags, is_sparse, log_softmax, np
 from ..densities import Density, Rows
 from ..densities.density import has_holes, missing_cells
 from ..errors import DataError, either
@@ -22,7 +22,7 @@ from ..stats.counts import CodedColumns
 from ..stats.reservoir import SAME_WEIGHT
 from ..stats.rows import deal_groups, take_blocks
 from ..stats.subsets import without
-from .outlier_laws import hide, observed_cells, patterns
+from .outlier_laws import hide, observed_cells
 from .outlier_ranks import Fold, HeldOut
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
@@ -67,18 +67,19 @@ def hold_out(fitted: Fitted) -> HeldOut:
 def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out.
 
-    Rows of a group are in one. Neither units nor names and orders have a part in it, but in ties: log densities are
-    less their mean over rows with the same cells, and rows that miss some, which are drawn, come in this order.
+    Rows of a group are in one. Neither units nor names and orders have a part in it, but in ties: log densities are in
+    units in which columns of numbers range over 1, and rows that miss cells, which are drawn, come in this order.
     """
     own, k = density[np.arange(len(sample.codes)), sample.codes], density.shape[1]
     holed = any(has_holes(part) for part in read)
-    tie = own - density.mean(axis=1) if holed else own
-    for _, index in patterns(read) if holed else ():
-        own[index] -= own[index].mean()
+    for part in read if holed else ():
+        if not isinstance(part, tuple) and not is_sparse(part):
+            wide = np.fmax.reduce(part, axis=0) - np.fmin.reduce(part, axis=0)
+            own += np.where(np.isnan(part), 0.0, np.log(np.where(wide > 0, wide, 1.0))).sum(axis=1)
     classes = [own[sample.codes == c] for c in range(k)]
     # one class goes on where another ends
     turn = np.argsort(np.lexsort(([np.ptp(part) if len(part) else 0.0 for part in classes], [*map(len, classes)])))
-    order = np.lexsort((sample.priority, tie, own, turn[sample.codes]))
+    order = np.lexsort((sample.priority, own, turn[sample.codes]))
     groups = sample.units.groups
     # few where EM for missing cells takes long
     folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
