@@ -143,7 +143,7 @@ class TunedLightGBM:
     def fit(self, X: pd.DataFrame, codes: np.ndarray) -> TunedLightGBM:
         k = int(codes.max()) + 1
         kind = {"objective": "binary"} if k == 2 else {"objective": "multiclass", "num_class": k}
-        loss = "binary_logloss-mean" if k == 2 else "multi_logloss-mean"
+        loss = "valid binary_logloss-mean" if k == 2 else "valid multi_logloss-mean"
         best = (np.inf, {})
         for leaves in (4, 15, 63):
             given = {"learning_rate": 0.05, "num_leaves": leaves, "verbose": -1, "num_threads": 1}
@@ -153,7 +153,7 @@ class TunedLightGBM:
                 1000,
                 folds=split().split(X, codes),
                 callbacks=[early_stopping(50, verbose=False)],
-            )[f"valid {loss}"]
+            )[loss]
             if min(found) < best[0]:
                 best = min(found), {"num_leaves": leaves, "n_estimators": int(np.argmin(found)) + 1}
         self.best_ = LGBMClassifier(learning_rate=0.05, n_jobs=1, verbose=-1, **best[1]).fit(X, codes)

@@ -70,6 +70,7 @@ def test_statistics_alone_hold_their_level() -> None:
     levels(within)
     truths, new = rng.integers(0, 2, (2, 300, 4))  # whose sums tell the squares as well: p were three times too large
     models = (NaiveBayes("bernoulli", keep_rows=kept).fit(truths, np.arange(300) % 2) for kept in (2000, 0))
+    # ranks of two values come to Student's t, means to Welch's: of as many rows the same, but for degrees of freedom
     np.testing.assert_allclose(*(model.drift(new).p_value for model in models), rtol=1e-3)
 
 

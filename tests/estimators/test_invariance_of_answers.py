@@ -197,4 +197,4 @@ def test_sets_and_pvalues_do_not_depend_on_units_where_learned_rows_miss_cells(k
         model = MODELS[kind]().fit(X, CODES)
         found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, CODES), model.predict_set(X, 0.2)])
     for first, retold in zip(*found, strict=True):
-        assert_allclose(retold, first, rtol=1e-7)
+        assert_allclose(retold, first, rtol=1e-7)  # sets exactly; sums of numbers in other units round otherwise

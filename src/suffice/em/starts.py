@@ -208,7 +208,7 @@ def _bic(climbed: Climb, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
     likelihood = climbed.likelihood - job.model.log_prior(climbed.stats, climbed.mixture)
-    return -2.0 * likelihood + p * float(np.log(job.total or 1.0))  # of no row nothing is to be chosen
+    return -2.0 * likelihood + p * float(np.log(job.total or 1.0))  # a class without rows has one candidate
 
 
 def _parameters(m: int, job: Job) -> int:

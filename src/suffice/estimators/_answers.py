@@ -1086,7 +1086,28 @@ class Answers(State):
         return assess.assess(fitted, X, y, sample_weight, groups, priors, costs)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the share of rows answered rightly, by their weights; `y` in any form that `fit` takes."""
+        """Return the share of rows answered rightly, by their weights.
+
+        Parameters
+        ----------
+        X : any table (n, d)
+        y : array-like (n,)
+            Labels in any form that `fit` takes; one of a class the model does not know is answered wrongly.
+        sample_weight : array-like (n,), optional
+
+        Raises
+        ------
+        DataError
+            A label is missing, labels or weights are not as many as rows, or no row has a weight.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from suffice import GaussianDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> GaussianDiscriminant(shared=True).fit(X, y).score(X, y)
+        0.98
+        """
         answers = fetch(self.predict(X))
         levels, codes = read_labels(y, len(answers), self._fitted.who)
         right = label_array(levels, objects=True)[codes] == answers

@@ -364,6 +364,6 @@ def refits_needed(learned: Learned, notes: Sequence[Note], rows: int) -> float:
         patterns = len(stats.incomplete) if isinstance(stats, PatternStats) else 0
         if isinstance(stats, GaussianStats | PatternStats) and (patterns or notes):
             weight = stats.column_weight()
-            climbs = max(patterns, 1) * (50.0 if slow else 5.0 if patterns and told.prior is not None else 1.0)
+            climbs = patterns * (50.0 if slow else 5.0 if told.prior is not None else 1.0) or 1.0  # no holes: no EM
             total += float(weight.max(axis=1).sum()) * climbs * (1.0 + weight.shape[1] ** 2 / 100.0)
     return total * rows / max(learned.statistics.total, 1.0)

@@ -81,7 +81,7 @@ def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     turn = np.argsort(np.lexsort(([np.ptp(part) if len(part) else 0.0 for part in classes], [*map(len, classes)])))
     order = np.lexsort((sample.priority, own, turn[sample.codes]))
     groups = sample.units.groups
-    # few where EM for missing cells takes long
+    # fewer folds where cells are missing: EM takes long
     folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
     place = np.arange(len(order)) % folds if groups is None else deal_groups(groups, sample.codes)[order]
     parts = [order[place == number] for number in range(int(place.max()) + 1)]

@@ -82,7 +82,7 @@ def set_scores(fitted: Fitted) -> Scores:
     index, orders = some_rows(sample, MOST_HIDDEN), _orders(fitted)
     in_folds = bool(orders) and fitted.by_columns(index, as_new=True) is None
     index = some_rows(sample, MOST_OF_FOLDS) if in_folds else index
-    # from sure to unsure rows of each class, as units have a part in hashes
+    # from sure to unsure rows of each class: the columns' units change hashes, not posteriors
     dealt = index[np.lexsort((sample.priority[index], left_out.sum(axis=1)[index], sample.codes[index]))]
     for start, order in enumerate(orders):
         own = np.sort(dealt[start :: len(orders)])
