@@ -74,7 +74,7 @@ def test_a_tree_is_a_newton_step_of_its_leaves(rng, k):
     X, y, w = table(rng, 400, 3, k, missing=0.1)
     found = boosted(X, y, w, 1, rate=0.3).grown(1)
     share = np.bincount(y, weights=w) / w.sum()
-    leaves, own = found.trees.all_leaves(X), found.values.copy()
+    leaves, own = found.trees.packed.leaves_of(X, 0, len(found.trees)).T, found.values.copy()
     begin = np.log(share) - np.log(share).mean()
     for t in range(1 if k == 2 else k):
         c = 1 if k == 2 else t

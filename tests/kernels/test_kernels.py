@@ -52,7 +52,6 @@ def test_leaves_are_those_of_single_steps(kind, missing_right, n):
     expected = np.stack([in_numpy.leaves_by_steps(trees, cells, t) for t in range(len(trees))])
     assert_array_equal(trees.packed.leaves_of(cells, 0, len(trees)), expected)
     assert_array_equal(trees.packed.leaves_of(cells, 2, 5), expected[2:5])
-    assert_array_equal(trees.all_leaves(cells), expected.T)
     assert_array_equal(trees.leaves_of(cells[::-1], 3), expected[3][::-1])
 
 
@@ -149,7 +148,7 @@ def test_columns_beyond_those_that_eight_bytes_can_name():
     trees = Trees(column, threshold, left, right, np.zeros(5, dtype=bool), np.array([0]), 0.0)
     cells = np.zeros((3, 70_001), dtype=np.int16)
     cells[1:, 40_000], cells[2, 70_000] = 2, 1
-    assert_array_equal(trees.all_leaves(cells)[:, 0], [0, 1, 2])
+    assert_array_equal(trees.leaves_of(cells, 0), [0, 1, 2])
 
 
 def test_what_does_not_fit_together_is_refused():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within, sparse
+from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within, single_blas_thread, sparse
 from .._derived import derived
 from ..attribution.explain import Words
 from ..export import program
@@ -94,11 +94,12 @@ class StackedEnsemble:
         width = rows.numbers.shape[1] + len(rows.levels)
         parts = list(row_chunks(len(rows), rows_within(8 * width, TOGETHER)))
         out = np.empty((len(rows), len(self.class_weight)))
-        for part in parts[:1]:  # by itself: what all rows have in common is made with it, once
-            out[part] = self._log_posterior(rows[part], log_prior)
-        answered = bounded_map(lambda part: self._log_posterior(rows[part], log_prior), parts[1:])
-        for part, found in zip(parts[1:], answered, strict=True):
-            out[part] = found
+        with single_blas_thread():  # once: each loop within would set and lift the limit
+            for part in parts[:1]:  # by itself: what all rows have in common is made with it, once
+                out[part] = self._log_posterior(rows[part], log_prior)
+            answered = bounded_map(lambda part: self._log_posterior(rows[part], log_prior), parts[1:])
+            for part, found in zip(parts[1:], answered, strict=True):
+                out[part] = found
         return out
 
     def with_cells(self, rows: TableRows, log_prior: Array | None) -> Callable[[TableRows, Codes], Array]:

@@ -125,10 +125,6 @@ class Trees:
         """Return the leaf (n,), counted through all trees, in which the rows of one tree end."""
         return np.asarray(self.packed.leaves_of(cells, tree, tree + 1)[0])
 
-    def all_leaves(self, cells: Cells) -> Codes:
-        """Return the leaf (n, trees) of rows in every tree."""
-        return np.asarray(self.packed.leaves_of(cells, 0, len(self)).T)
-
     def routed(self, reading: ForestReading, tree: int) -> Codes:
         """Return the leaf (n,) that learns from each row, its missing cells drawn; see `drawn`."""
         return self.leaves_of(drawn(reading, tree), tree)
@@ -209,7 +205,6 @@ def drawn(reading: ForestReading, tree: int) -> Cells:
 
 
 TOGETHER = 1024  # rows sent down all trees at a time: their cells stay near the processor
-FEW_ROWS = 32  # up to which all trees are walked at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,15 +223,11 @@ class TreeScores:
     def scores(self, cells: Cells) -> Array:
         """Return F (n, k) of rows by their cells."""
         total = np.zeros((len(cells), self.values.shape[1]))
-        if len(cells) <= FEW_ROWS:
-            for leaves in self.trees.all_leaves(cells).T:
-                total += self.values[leaves]
-        else:
 
-            def add(part: slice) -> None:
-                self.trees.packed.add_values(cells[part], *self._by_leaf, total[part])
+        def add(part: slice) -> None:
+            self.trees.packed.add_values(cells[part], *self._by_leaf, total[part])
 
-            parallel_each(add, row_chunks(len(cells), TOGETHER), cost=100.0 * len(cells) * len(self.trees))
+        parallel_each(add, row_chunks(len(cells), TOGETHER), cost=100.0 * len(cells) * len(self.trees))
         return np.asarray((np.log(np.maximum(total, 1e-300)) if self.logs else total) + self.base)
 
     @cached_property
