@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .._arrays import Array, Codes, Flags, np
 from ..leave_one_out.by_columns import showing
 from ..stats.counts import CodedColumns, TextColumns
+from ..stats.reservoir import smallest_key
 from ..stats.rows import Keys, concat_rows, fingerprints, take_rows
 
 MISSING = -1  # the level number of a missing cell
@@ -108,13 +109,7 @@ def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tu
 
     With their weights, those of all equal rows added up, in the order of hashes.
     """
-    few = np.arange(len(keys))
-    if len(keys) > 4 * bound:
-        most = np.partition(keys, 2 * bound)[2 * bound]
-        few = np.flatnonzero(keys <= most)
-        if len(np.unique(keys[few])) <= bound:  # many are equal
-            distinct = np.unique(keys)
-            few = np.flatnonzero(keys <= distinct[min(bound, len(distinct) - 1)])
+    few = np.flatnonzero(keys <= smallest_key(keys, bound))
     first, group = distinct_pairs(keys[few], codes[few])
     total = np.bincount(group, weights=weight[few], minlength=len(first)).astype(np.float64)
     return few[first[:bound]], total[:bound]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 
-from .._arrays import Array, Codes, np, single_blas_thread
+from .._arrays import Array, Codes, distinct, np, single_blas_thread
 from .._derived import derived
 from ..stats.rows import mixed
 from .columns import BinnedRows
@@ -105,7 +105,7 @@ def power_of_rows(sample: Sample, judge: HoldoutScorer) -> float:
     count = sample.rows.numbers.shape[1] + len(sample.rows.levels)
     rows = float(judge.weight.sum())
     if sample.folds is not None and sample.units is not None:  # rows of a group say much the same
-        rows = float(len(np.unique(sample.units.number)))
+        rows = float(len(distinct(sample.units.number)))
     return max(LEAST_POWER, float(rows / (rows + ROWS_PER_COLUMN * count)))
 
 

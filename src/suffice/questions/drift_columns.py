@@ -16,6 +16,7 @@ from ..stats import CategoricalStats, MixtureStats, Statistic, SumStats
 from ..stats.counts import CodedColumns
 from ..stats.pooling import Moments, column_moments
 from ..stats.reservoir import ALL, SAME_WEIGHT
+from ..stats.rows import occurring
 from ..stats.scatter import spread
 from ..table.labels import read_labels, read_weights
 from .leave_one_out import check_one_kind
@@ -154,7 +155,7 @@ class Side:
                 codes = table[codes]
         else:
             assert codes is not None
-            levels, codes = _shown(part.levels[place], codes)
+            levels, codes = occurring(part.levels[place], codes)
             k, r = len(self.class_weight), len(levels)
             cell = np.where(codes < 0, r, codes) + (r + 1) * self.codes
             table = np.bincount(cell, weights=self.count, minlength=k * (r + 1)).reshape(k, r + 1).astype(np.float64)
@@ -169,12 +170,6 @@ def _block_moments(stats: Statistic, block: Block) -> Moments | None:
         mean = stats.total / np.where(stats.weight > 0, stats.weight, 1.0)
         return Moments(stats.weight, mean, stats.total * np.where(block.family.support == "truths", 1.0 - mean, 1.0))
     return column_moments(stats)
-
-
-def _shown(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:
-    """Return the levels that occur, and codes among these."""
-    present = np.unique(codes[codes >= 0])
-    return tuple(levels[int(i)] for i in present), np.where(codes < 0, -1, np.searchsorted(present, codes))
 
 
 def _cells(part: Any, place: int) -> Array:

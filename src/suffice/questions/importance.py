@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._arrays import Array, Codes, is_number, np
+from .._arrays import Array, Codes, distinct, is_number, np
 from .._derived import has_made
 from ..errors import SettingError, setting
 from ..fitted import Fitted
@@ -124,7 +124,7 @@ def _importance(fitted: Fitted) -> Importance:
         loss=float(judged.mean(whole)),
         rows=round(rows),
         judged_by=by.how,
-        groups=None if judged.group is None else len(np.unique(judged.group)),
+        groups=None if judged.group is None else len(distinct(judged.group)),
     )
 
 

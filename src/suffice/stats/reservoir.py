@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, is_sparse, np, parallel_map, row_chunks, rows_within
+from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, distinct, is_sparse, np, parallel_map, row_chunks, rows_within
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._downdate import DUST, faded
@@ -94,22 +94,19 @@ class Reservoir:
 
     def merge(self, other: Self) -> Self:
         """Return the sample of the rows of both: the same as of one table with all of them."""
-        limit = np.minimum(self.limit, other.limit)
-        joined = type(self)(
-            (np.arange(len(self.codes) + len(other.codes)),),  # for the rows themselves, which are copied once
-            np.concatenate([self.codes, other.codes]),
-            np.concatenate([self.copies, other.copies]),
-            np.concatenate([self.weight, other.weight]),
-            np.concatenate([self.priority, other.priority]),
-            np.concatenate([self.identity, other.identity]),
-            limit,
-            min(self.bound, other.bound),
-            None if self.group is None and other.group is None else np.concatenate([self._groups, other._groups]),
-        )
-        found = joined._within(limit)._united()._bounded()
+        found = self._joined(other)._united()._bounded()
         return replace(
             found, rows=tuple(some_of(x, y, found.rows[0]) for x, y in zip(self.rows, other.rows, strict=True))
         )
+
+    def _joined(self, other: Self) -> Self:
+        """Return the rows of both that stay by either's limits, by their numbers instead of themselves."""
+        names = ("codes", "copies", "weight", "priority", "identity")
+        both = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names}
+        group = None if self.group is None and other.group is None else np.concatenate([self._groups, other._groups])
+        limit, numbers = np.minimum(self.limit, other.limit), np.arange(len(both["codes"]))
+        found = type(self)((numbers,), **both, limit=limit, bound=min(self.bound, other.bound), group=group)
+        return found._within(limit)
 
     def subtract(self, other: Self) -> Self:
         """Return the sample without the rows of `other`, which holds all of its own.
@@ -235,10 +232,12 @@ class Reservoir:
 
     def _united(self) -> Self:
         """Return each distinct row once, in the order of priority."""
-        order = np.lexsort((self.identity, self.priority))
+        order = np.argsort(self.priority, kind="stable")  # of two sorted samples in one pass
+        if (np.diff(self.priority[order]) == 0).any():
+            order = np.lexsort((self.identity, self.priority))
+        if len(distinct(self.identity)) == len(order):
+            return self if (order[:-1] < order[1:]).all() else self.part(order)
         _, first, group = np.unique(self.identity[order], return_index=True, return_inverse=True)
-        if len(first) == len(order) and (order[:-1] < order[1:]).all():
-            return self
         copies: Array = np.bincount(group, weights=self.copies[order], minlength=len(first)).astype(np.float64)
         weight: Array = np.bincount(group, weights=self.weight[order], minlength=len(first)).astype(np.float64)
         back = np.argsort(first)
@@ -355,7 +354,7 @@ def _candidates(rows: Sequence[object], codes: Codes, salts: Keys, bound: int) -
     index, priority = _hashed(rows, codes, salts, most)
     if not few:
         return index, priority
-    overall = _smallest(priority, bound)
+    overall = smallest_key(priority, bound)
     if overall == ALL:
         return _hashed(rows, codes, salts, ALL)
     kept = np.flatnonzero(priority <= overall)
@@ -429,7 +428,7 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     """Return the priority (k,) up to which the rows of each class stay; equal rows count once."""
     if len(priority) <= bound:
         return limit
-    overall = _smallest(priority, bound)
+    overall = smallest_key(priority, bound)
     if overall == ALL:
         return limit
     result: Keys = np.minimum(limit, overall)
@@ -444,18 +443,18 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     present, starts = np.unique(codes[order], return_index=True)
     for c, (start, stop) in zip(present, pairwise([*starts, len(order)]), strict=True):
         own = priority[order[start:stop]]
-        result[c] = min(limit[c], max(overall, _smallest(own, reserved)))
+        result[c] = min(limit[c], max(overall, smallest_key(own, reserved)))
     return result
 
 
-def _smallest(keys: Keys, count: int) -> np.uint64 | int:
+def smallest_key(keys: Keys, count: int) -> np.uint64 | int:
     """Return the `count`-th smallest of the distinct keys, or the largest number there is if they are fewer."""
     if count == 0:
         return np.uint64(0)
     near = keys
     if len(keys) > 4 * count:  # repeated keys are seldom many
         near = keys[keys <= np.partition(keys, 2 * count)[2 * count]]
-    distinct = np.unique(near)
-    if len(distinct) < count and len(near) < len(keys):
-        distinct = np.unique(keys)
-    return distinct[count - 1] if len(distinct) >= count else ALL
+    found = distinct(near)
+    if len(found) < count and len(near) < len(keys):
+        found = distinct(keys)
+    return found[count - 1] if len(found) >= count else ALL

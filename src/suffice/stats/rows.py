@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Self, TypeVar
 
 from .._arrays import Array, Codes, Flags, NDArray, is_sparse, np, row_chunks, rows_within, sparse
@@ -71,7 +72,10 @@ def concat_rows(first: Any, second: Any) -> Any:
 
 
 def some_of(first: Any, second: Any, index: Codes) -> Any:
-    """Return some of the compact rows of both, compact, by their numbers among all; numbers are copied once."""
+    """Return some of the compact rows of both, compact, by their numbers among all, a column or block at a time."""
+    if isinstance(first, CodedColumns):
+        own = [compact(take_rows(concat_rows(x, y), index)) for x, y in zip(*map(_each, (first, second)), strict=True)]
+        return first._replace(levels=tuple(x.levels[0] for x in own), codes=tuple(x.codes[0] for x in own))
     if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
         return compact(take_rows(concat_rows(first, second), index))
     found = np.empty((len(index), first.shape[1]))
@@ -80,6 +84,11 @@ def some_of(first: Any, second: Any, index: Codes) -> Any:
         found[part][~late] = first[index[part][~late]]
         found[part][late] = second[index[part][late] - len(first)]
     return found
+
+
+def _each(part: CodedColumns) -> list[CodedColumns]:
+    """Return the columns as blocks of their own."""
+    return [part._replace(levels=(own,), codes=(codes,)) for own, codes in zip(part.levels, part.codes, strict=True)]
 
 
 def compact(part: Any) -> Any:
@@ -91,12 +100,14 @@ def compact(part: Any) -> Any:
         return part
     if not isinstance(part, CodedColumns):
         return np.asarray(fetch(part) if is_device_array(part) else part, dtype=np.float64) + 0.0
-    levels, codes = [], []
-    for known, column in zip(part.levels, part.codes, strict=True):
-        present = np.unique(column[column >= 0])
-        levels.append(tuple(known[int(code)] for code in present))
-        codes.append(np.where(column < 0, -1, np.searchsorted(present, column)).astype(np.int64))
-    return part._replace(levels=tuple(levels), codes=tuple(codes))
+    own = [occurring(known, column) for known, column in zip(part.levels, part.codes, strict=True)]
+    return part._replace(levels=tuple(known for known, _ in own), codes=tuple(codes for _, codes in own))
+
+
+def occurring(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:
+    """Return the levels that occur, and the codes (n,) among these, −1 where missing."""
+    seen = np.bincount(codes[codes >= 0], minlength=len(levels)) > 0
+    return tuple(compress(levels, seen)), np.append(np.cumsum(seen) - 1, -1)[codes]
 
 
 def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> Codes:

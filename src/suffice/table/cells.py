@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -249,16 +249,25 @@ def _factorize_range(values: Cells, low: int, high: int) -> tuple[tuple[Level, .
 
 def factorize_objects(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted levels and codes of an array of Python objects."""
-    plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
-    _check_values(plain, column)  # before a list, which has no hash, is put into a set
-    present = {value for value in plain if value is not None}
-    check_text(list(present), column)
-    levels = sort_levels(list(present))
+    cells: list[Any] = values.tolist()
+    try:
+        plain: dict[Any, Any] = dict.fromkeys(cells)
+    except TypeError:  # some have no hash: those of a type that is refused, or a missing Decimal
+        cells = [plain_value(value) if holds_value(value) else None for value in cells]
+        _check_values(cells, column)
+        plain = dict.fromkeys(cells)
+    for value in plain:  # each distinct one once
+        plain[value] = plain_value(value) if holds_value(value) else None
+    _check_values(plain.values(), column)
+    present = list(set(plain.values()) - {None})
+    check_text(present, column)
+    levels = sort_levels(present)
     index = {level: i for i, level in enumerate(levels)}
-    return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
+    code = {value: index.get(level, -1) for value, level in plain.items()}
+    return levels, np.fromiter(map(code.__getitem__, cells), dtype=np.int32, count=len(cells))
 
 
-def _check_values(values: Sequence[object], column: Name) -> None:
+def _check_values(values: Iterable[object], column: Name) -> None:
     strange = {type(value).__name__ for value in values} - {"str", "int", "float", "bool", "NoneType"}
     if strange:
         raise SchemaError.unsupported(column, min(strange))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, Codes, Flags, NDArray, np
+from ..._arrays import Array, Codes, Flags, NDArray, distinct, np
 from ...errors import DataError
 from ...fitted import Fitted
 from ...plots._view import label_codes
@@ -370,6 +370,6 @@ def _follows(coded: Sequence[_Coded], copies: Sequence[dict[str, Any]]) -> list[
         for b in some:
             if not 1 < b.values < a.values or 1.0 - np.bincount(b.codes).max() / n < VARIED:
                 continue
-            if len(np.unique(a.codes * b.values + b.codes)) == a.values:
+            if len(distinct(a.codes * b.values + b.codes)) == a.values:
                 found.append({"columns": [a.column, b.column]})
     return found
