@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import math
 import os
 import threading
 import weakref
@@ -151,23 +150,6 @@ def rows_within(bytes_per_row: int, budget: int = IN_CACHE, *, least: int = 1) -
     `bytes_per_row` counts every array that the work makes of a row, those that it makes on its way too.
     """
     return max(least, budget // max(bytes_per_row, 1))
-
-
-def joint_code(columns: Iterable[Codes], sizes: Sequence[int]) -> Codes:
-    """Return one number per row for the cells of several columns, the first one slowest; −1 counts as the last."""
-    cells = math.prod(sizes)
-    kind = np.int16 if cells < 1 << 15 else np.int32 if cells < 1 << 31 else np.int64  # narrow ones are fast
-    joint: Codes | None = None
-    for code, size in zip(columns, sizes, strict=True):
-        if len(code) and code.min() < 0:
-            code = np.where(code < 0, size - 1, code)
-        if joint is None:
-            joint = code.astype(kind)
-        else:
-            joint *= kind(size)
-            joint += code.astype(kind, copy=False)
-    assert joint is not None
-    return joint
 
 
 def distinct(values: NDArray[V]) -> NDArray[V]:

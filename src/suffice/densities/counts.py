@@ -15,7 +15,6 @@ from .._arrays import (
     Flags,
     NDArray,
     gammaln,
-    joint_code,
     np,
     parallel_each,
     parallel_map,
@@ -25,9 +24,6 @@ from .._arrays import (
 )
 from ..schema import Level
 from .density import Density, Limit, Outcomes, count_outcomes, listed_outcomes
-
-TABLE_CELLS = 1 << 16  # log-probability tables of several columns are added up beforehand while they stay this small
-CHUNK_ROWS = 1 << 16  # scored at a time
 
 
 @dataclass(frozen=True)
@@ -52,38 +48,25 @@ class Categorical(Density):
     def log_density(self, columns: Sequence[Codes]) -> Array:
         """Return Σ_j log p(x_j | class), (n, k) in nats; code −1 is missing and contributes 0."""
         n = len(columns[0])
-        out = np.empty((n, self.k))
-        groups = self._grouped_tables
+        out = np.zeros((n, self.k))
+        tables = self._tables
 
         def fill(part: slice) -> None:
             total = out[part]
             term = np.empty(total.shape)
-            for first, (group, sizes, table) in enumerate(groups):
-                code = joint_code([columns[j][part] for j in group], sizes)
-                if first == 0:
-                    np.take(table, code, axis=0, out=total, mode="clip")
-                else:
-                    total += np.take(table, code, axis=0, out=term, mode="clip")
+            for code, table in zip(columns, tables, strict=True):
+                total += np.take(table, code[part], axis=0, out=term, mode="wrap")
 
-        parallel_each(fill, row_chunks(n, CHUNK_ROWS), cost=10.0 * n * len(columns))
+        parallel_each(fill, row_chunks(n, rows_within(16 * self.k)), cost=10.0 * n * len(columns))
         return out
 
     def column_levels(self, j: int) -> tuple[Level, ...]:
         return self.levels[j]
 
     @cached_property
-    def _grouped_tables(self) -> list[tuple[list[int], list[int], Array]]:
-        """(columns, sizes, table): one table (cells, k) per run of columns, indexed by their joint code."""
-        groups: list[tuple[list[int], list[int], Array]] = []
-        for j, log_p in enumerate(self.log_p):
-            own = np.concatenate([log_p.T, np.zeros((1, self.k))])  # the last row is a missing cell
-            if groups and groups[-1][2].size * len(own) <= TABLE_CELLS:
-                columns, sizes, table = groups[-1]
-                joint = (table[:, None, :] + own[None]).reshape(-1, self.k)
-                groups[-1] = ([*columns, j], [*sizes, len(own)], joint)
-            else:
-                groups.append(([j], [len(own)], own))
-        return groups
+    def _tables(self) -> list[Array]:
+        """The table of each column (levels + 2, k): log p, and zeros for a missing cell, −1, at the end."""
+        return [np.concatenate([log_p.T, np.zeros((1, self.k))]) for log_p in self.log_p]
 
     def marginal(self, columns: Sequence[int]) -> Categorical:
         levels, log_p, limit = (tuple(own[j] for j in columns) for own in (self.levels, self.log_p, self.limit_log_p))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, joint_code, np, parallel_map, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, np, parallel_map, row_chunks, rows_within, sparse
 from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
@@ -14,7 +14,6 @@ from ._downdate import SLACK, faded, subtract_weights
 from .scatter import gather, spread
 from .statistic import Fields, Plain, Statistic, amounts, at_most, levels as levels_of
 
-JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
 CHUNK_ROWS = 1 << 16
 MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
 DUST = 1e-9  # of a weight, left over by rounding
@@ -62,23 +61,22 @@ class CategoricalStats(Statistic):
     def summarize(cls, rows: CodedColumns, codes: Codes | None = None, k: int = 1, weight: Array | None = None) -> Self:
         """Return the counts of a batch; `codes` (n,) class numbers below `k`, `weight` (n,) row weights."""
         n = rows.rows
-        codes = np.zeros(n, dtype=np.int64) if codes is None else codes
-        sizes = [len(levels) + 1 for levels in rows.levels]  # the last cell of each table counts the missing
+        codes = np.zeros(n, dtype=np.int64) if codes is None else codes.astype(np.int64, copy=False)
+        sizes = [len(levels) + 1 for levels in rows.levels]  # the first cell of each table counts the missing
         _check_levels(k, sizes)
-        groups = group_columns(sizes, JOINT_CELLS // max(k, 1))
 
         def count(part: slice) -> list[Array]:
-            tables = [np.zeros((k, size)) for size in sizes]
-            w = None if weight is None else weight[part]
-            for group in groups:
-                _count_group(tables, group, sizes, [rows.codes[j][part] for j in group], codes[part], w)
-            return tables
+            own, w = codes[part], None if weight is None else weight[part]
+            return [
+                np.bincount(own * size + 1 + column[part], weights=w, minlength=k * size).reshape(k, size)
+                for column, size in zip(rows.codes, sizes, strict=True)
+            ]
 
         totals = [np.zeros((k, size)) for size in sizes]
         for tables in parallel_map(count, row_chunks(n, CHUNK_ROWS), cost=float(n) * len(sizes) * 10):
             for total, table in zip(totals, tables, strict=True):
                 total += table
-        missing = np.stack([table[:, -1] for table in totals], axis=1) if totals else np.zeros((k, 0))
+        missing = np.stack([table[:, 0] for table in totals], axis=1) if totals else np.zeros((k, 0))
         shown = [_shown_levels(levels, table) for levels, table in zip(rows.levels, totals, strict=True)]
         return cls(tuple(levels for levels, _ in shown), tuple(table for _, table in shown), missing)
 
@@ -164,38 +162,11 @@ class CategoricalStats(Statistic):
 
 
 def _shown_levels(levels: Sequence[Level], table: Array) -> tuple[tuple[Level, ...], Array]:
-    """Return the levels of a count table (k, levels + 1 for missing) and their counts; of a range, those that occur."""
+    """Return the levels of a count table (k, 1 for missing + levels) and their counts; of a range, those that occur."""
     if not isinstance(levels, range):
-        return tuple(levels), table[:, :-1]
-    occur = np.flatnonzero(table[:, :-1].any(axis=0))
-    return tuple(levels[int(i)] for i in occur), table[:, occur]
-
-
-def group_columns(sizes: Sequence[int], limit: int) -> list[list[int]]:
-    """Return runs of columns whose joint table (the product of their sizes) stays within `limit` cells."""
-    groups: list[list[int]] = []
-    cells = 1
-    for j, size in enumerate(sizes):
-        if groups and cells * size <= limit:
-            groups[-1].append(j)
-            cells *= size
-        else:
-            groups.append([j])
-            cells = size
-    return groups
-
-
-def _count_group(
-    tables: list[Array], group: list[int], sizes: list[int], columns: list[Codes], codes: Codes, weight: Array | None
-) -> None:
-    """Add the counts of a group of columns: one count over their joint table, then its margins."""
-    k = len(tables[0])
-    own = [sizes[j] for j in group]
-    joint = joint_code([codes, *columns], [k, *own])
-    table = np.bincount(joint, weights=weight, minlength=k * int(np.prod(own))).reshape(k, *own)
-    for axis, j in enumerate(group, start=1):
-        others = tuple(a for a in range(1, table.ndim) if a != axis)
-        tables[j] += table.sum(axis=others)
+        return tuple(levels), table[:, 1:]
+    occur = np.flatnonzero(table[:, 1:].any(axis=0))
+    return tuple(levels[int(i)] for i in occur), table[:, 1 + occur]
 
 
 def _check_levels(k: int, sizes: Sequence[int]) -> None:
