@@ -103,39 +103,26 @@ def lower_factor(matrix: Array, *, overwrite: bool = False) -> Array:
     return np.asarray(upper.T)
 
 
-def invert_triangular(lower: Array, out: Array | None = None, *, alone: bool = False) -> Array:
+def invert_triangular(lower: Array, out: Array | None = None) -> Array:
     """Return the inverse of a lower triangular matrix (d, d), in `out` if given; LinAlgError if it is singular.
 
-    One that is inverted `alone`, while no other thread waits for Python, is left to LAPACK, which is faster.
+    It is made by halves: products run beside those of other threads, which SciPy's LAPACK calls do not.
     """
     inverse = np.empty(lower.shape) if out is None else out
-    if alone and inverse.flags.c_contiguous:
-        inverse[...] = lower
-        _, info = lapack.dtrtri(inverse.T, lower=0, overwrite_c=1)
-        if info != 0:
-            raise np.linalg.LinAlgError("triangular matrix is singular")
-    else:
-        _invert_into(lower, inverse)
-    return inverse
-
-
-def _invert_into(lower: Array, out: Array) -> None:
-    """Invert by halves: products run beside those of other threads, which SciPy's LAPACK calls do not."""
     d = len(lower)
-    if d == 0:
-        return
     if d <= 64:
-        upper, info = lapack.dtrtri(lower.T, lower=0)
+        upper, info = lapack.dtrtri(lower.T, lower=0) if d else (lower, 0)
         if info != 0:
             raise np.linalg.LinAlgError("triangular matrix is singular")
-        out[...] = np.tril(upper.T)
-        return
+        inverse[...] = upper.T
+        return inverse
     h = d // 16 * 8
-    _invert_into(lower[:h, :h], out[:h, :h])
-    _invert_into(lower[h:, h:], out[h:, h:])
-    np.matmul(out[h:, h:], lower[h:, :h] @ out[:h, :h], out=out[h:, :h])
-    np.negative(out[h:, :h], out=out[h:, :h])
-    out[:h, h:] = 0.0
+    invert_triangular(lower[:h, :h], inverse[:h, :h])
+    invert_triangular(lower[h:, h:], inverse[h:, h:])
+    np.matmul(inverse[h:, h:], lower[h:, :h] @ inverse[:h, :h], out=inverse[h:, :h])
+    np.negative(inverse[h:, :h], out=inverse[h:, :h])
+    inverse[:h, h:] = 0.0
+    return inverse
 
 
 def row_chunks(n: int, size: int) -> Iterator[slice]:

@@ -102,28 +102,5 @@ def test_rows_of_many_patterns_equal_each_by_itself(shared: bool) -> None:
     density = MultivariateT(rng.normal(size=(3, 5)), scale, tuple(range(5)), df, inflation)
     rows = rng.normal(size=(60, 5))
     rows[rng.random(rows.shape) < 0.4] = np.nan
-    alone = np.concatenate([density.log_density(np.repeat(row[None], 40, axis=0))[:1] for row in rows])
+    alone = np.concatenate([density.log_density(np.repeat(row[None], 150, axis=0))[:1] for row in rows])
     np.testing.assert_allclose(density.log_density(rows), alone, rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("g", [1, K])
-def test_rows_with_cells_put_in_equal_each_by_itself(g: int) -> None:
-    d, rng = 33, np.random.default_rng(6)
-    roots = rng.normal(size=(g, d, d + 3))
-    scale = Full.factor(roots @ roots.transpose(0, 2, 1) / d * np.outer(*2 * [10.0 ** rng.integers(-6, 7, d)]))
-    sd = np.sqrt(scale.variance[0])
-    density = MultivariateT(rng.normal(size=(K, d)) * sd, scale, tuple(range(d)), DF, INFLATION)
-    rows = np.where(rng.random((12, d)) < 0.25, np.nan, rng.normal(size=(12, d)) * sd)
-    rows[0], rows[1, 3:] = np.where(np.isnan(rows[0]), 0.0, rows[0]), np.nan  # complete, and nearly nothing known
-    place = rng.integers(0, 12, 300)
-    put = rng.random((300, d)) < rng.integers(0, 5, 300)[:, None] / d
-    others = np.where(put, rng.normal(size=(300, d)) * sd, rows[place])  # cells are added and moved
-    score = density.with_cells(rows)
-    assert score is not None
-    np.testing.assert_allclose(score(others, place), density.log_density(others), rtol=1e-10, atol=1e-10)
-    assert (
-        MultivariateT(density.location[:, :5], scale.marginal(range(5)), (0, 1, 2, 3, 4), DF, INFLATION).with_cells(
-            rows[:, :5]
-        )
-        is None
-    )

@@ -50,15 +50,10 @@ LEAST_STEP = 1.0 / LARGE  # that it is measured over, so that it times a number 
 
 @dataclass(frozen=True)
 class BinnedRows(MixedRows):
-    """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for.
-
-    Rows that are others with a cell filled in may name these: `before`, each by its `place` (n,) among them.
-    """
+    """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for."""
 
     columns: FrozenColumns
     texts: TextColumns | None = None
-    before: BinnedRows | None = None
-    place: Codes | None = None
     shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # by members, of all made of these
     _terms: dict[int, TextReading] = field(default_factory=dict, repr=False, compare=False)
     _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
@@ -67,8 +62,7 @@ class BinnedRows(MixedRows):
     def __getitem__(self, index: Index) -> BinnedRows:
         levels = tuple(column[index] for column in self.levels)
         texts = None if self.texts is None else take_rows(self.texts, index)
-        place = None if self.place is None else self.place[index]
-        return BinnedRows(self.numbers[index], levels, self.columns, texts, self.before, place)
+        return BinnedRows(self.numbers[index], levels, self.columns, texts)
 
     @property
     def shown(self) -> tuple[Codes, ...]:

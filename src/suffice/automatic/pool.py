@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within, single_blas_thread, sparse
@@ -101,16 +101,6 @@ class StackedEnsemble:
             for part, found in zip(parts[1:], answered, strict=True):
                 out[part] = found
         return out
-
-    def with_cells(self, rows: TableRows, log_prior: Array | None) -> Callable[[TableRows, Codes], Array]:
-        """Return what gives log posteriors (n, k) of others: the row at `place` (n,), with a cell put into it."""
-        before = self.frozen.read(rows.numbers, rows.coded)
-
-        def answer(others: TableRows, place: Codes) -> Array:
-            read = self.frozen.read(others.numbers, others.coded)
-            return self.log_posterior(replace(read, before=before, place=place), log_prior)
-
-        return answer
 
     def _log_posterior(self, rows: BinnedRows, log_prior: Array | None) -> Array:
         prior = self.log_prior if log_prior is None else log_prior

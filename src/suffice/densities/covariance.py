@@ -297,7 +297,7 @@ class Full:
                 lower = lower_factor(correlation, overwrite=True)
                 scale = np.sqrt(np.diagonal(scatter[i]) / divisor[i])
                 log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale).sum())
-                trace[i] = np.vdot(invert_triangular(lower, out=inverse, alone=g == 1), inverse)
+                trace[i] = np.vdot(invert_triangular(lower, out=inverse), inverse)
                 np.divide(inverse, scale, out=whitener[:, i])
 
         parallel_each(work, row_chunks(g, g // 16 + 1), cost=float(g) * d**3)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
-from .._arrays import IN_MEMORY, Array, Codes, Flags, np, pattern_groups, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, np, pattern_groups, row_chunks, rows_within
 from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
 from .covariance import FAR, Covariance, Diagonal, Full, Spherical
 from .density import NEAR, Density, Outcomes, Within, bells_within, gaussian_kernel, number_outcomes
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
 
-WIDE = 30  # columns, from which on inverses of the missing cells of a row take clearly less than those of the others
-MANY = 16  # rows per pattern of missing cells below which patterns are computed together
+MANY = 128  # rows per pattern of missing cells below which patterns are computed together
 NARROW_FAR = 1e3  # in the place of FAR where a device has no float64: squares cancel to four digits or so
 LEADING = "leading"
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -83,7 +82,8 @@ class Gaussian(Density):
 
         def together(cells: Array) -> Array:
             assert isinstance(self.covariance, Full)
-            return scores_by_size(self.covariance, cells, self.means[:, self.used])
+            squares, log_det = distances_by_size(self.covariance, cells, self.means[:, self.used])
+            return np.asarray(-0.5 * (squares + log_det + (~np.isnan(cells)).sum(axis=1)[:, None] * LOG_2PI))
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
@@ -289,25 +289,18 @@ def _scorer_on_device(
     return score
 
 
-def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
-    """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
-    squares, log_det = distances_by_size(covariance, rows, means)
-    observed = (~np.isnan(rows)).sum(axis=1)[:, None]
-    return np.asarray(-0.5 * (squares + log_det + observed * LOG_2PI))
-
-
 def distances_by_size(covariance: Full, rows: Array, means: Array) -> tuple[Array, Array]:
     """Return squared distances and log determinants (n, k) over the cells that rows have, equally many at once.
 
-    Where few cells are missing it is these that take inverses of their own: see `_FewMissing`.
+    Where less than half of the cells are missing it is these that take inverses of their own: see `_FewMissing`.
     """
     present = ~np.isnan(rows)
     counts, d = present.sum(axis=1), rows.shape[1]
     distances, log_det = np.zeros((2, len(rows), len(means)))
-    few = _FewMissing.of(covariance) if d >= WIDE and (2 * counts > d).any() else None
+    few = _FewMissing.of(covariance)
     for o in np.unique(counts[counts > 0]).tolist():
         own = np.flatnonzero(counts == o)
-        if few is not None and 2 * o > d:
+        if 2 * o > d:
             for chunk in row_chunks(len(own), rows_within(16 * (d + (d - o) ** 2), IN_MEMORY)):
                 index = own[chunk]
                 distances[index], log_det[index] = few.distances(rows[index], means)
@@ -371,88 +364,3 @@ class _FewMissing:
                 distances[:, k] = np.einsum("nd,nd->n", white, white)
                 log_det[:, k] = constant[pattern]
         return distances, log_det
-
-
-@dataclass(frozen=True, slots=True)
-class CellsPut:
-    """What rows (m, d) share with others that have a few cells more, or a few at other values: factors and distances.
-
-    With o the cells that a row has and a those added, q = q_o + (x_a − m)ᵀ C⁻¹ (x_a − m) and |Σ_oa| = |Σ_oo| |C|, where
-    a given o has mean m and covariance C. Moving cells by δ adds 2 δᵀ Σ_oo⁻¹ (x_o − μ_o) + δᵀ Σ_oo⁻¹ δ to q_o. All is
-    in units of the standard deviations `sd` (g, d), and held for c missing cells of a row, `gone` (m, c), where a row
-    that misses fewer has zeros: `mean` (m, k, c), `spread` (m, g, c, c), and `pull` (m, k, d), which is Σ_oo⁻¹ (x − μ).
-    """
-
-    rows: Array
-    means: Array  # (k, d)
-    precision: Array  # (g, d, d)
-    sd: Array
-    distances: Array  # (m, k), of the cells that the rows have
-    log_det: Array
-    gone: Codes
-    mean: Array
-    spread: Array
-    pull: Array
-
-    @classmethod
-    def of(cls, covariance: Full, rows: Array, means: Array) -> Self:
-        """Return that of rows (m, d) that have more than half of their cells."""
-        few, present = _FewMissing.of(covariance), ~np.isnan(rows)
-        count = (~present).sum(axis=1)
-        m, k, size = len(rows), len(means), int(count.max(initial=0))
-        missing, mean, pull = (
-            np.zeros((m, size), dtype=np.intp),
-            np.zeros((m, k, size)),
-            np.zeros((m, k, rows.shape[1])),
-        )
-        spread = np.zeros((m, covariance.g, size, size))
-        for c in np.unique(count).tolist():
-            own = np.flatnonzero(count == c)
-            gone, place = np.nonzero(~present[own])[1].reshape(len(own), c), np.arange(len(own))[:, None]
-            missing[own, :c] = gone
-            for g, precision in enumerate(few.precision):
-                inverse = np.linalg.inv(precision[gone[:, :, None], gone[:, None, :]])
-                spread[own, g, :c, :c] = inverse
-                for i in [g] if covariance.g > 1 else range(k):
-                    z = np.where(present[own], (rows[own] - means[i]) / few.sd[g], 0.0)
-                    pulled = np.take_along_axis(z @ precision, gone, axis=1)
-                    z[place, gone] = mean[own, i, :c] = -(inverse @ pulled[:, :, None])[:, :, 0]
-                    pull[own, i] = z @ precision
-        found = distances_by_size(covariance, rows, means)
-        return cls(rows, means, few.precision, few.sd, *found, missing, mean, spread, pull)
-
-    def to(self, rows: Array, place: Codes) -> tuple[Array, Array]:
-        """Return squared distances and log determinants (n, k) of others (n, d), made of the rows at `place` (n,)."""
-        distances, log_det, before = self.distances[place], self.log_det[place], self.rows[place]
-        missing = np.isnan(before)
-        rank = np.cumsum(missing, axis=1) - 1
-        every, of = np.arange(len(self.means)), np.arange(len(self.sd))[:, None, None]
-        for index, column in _by_count(missing & ~np.isnan(rows)):
-            p, sd = place[index][:, None], self.sd[:, column].swapaxes(0, 1)  # (r, g, a)
-            among = rank[index[:, None], column]
-            z = (rows[index[:, None], column][:, None] - self.means[:, column].swapaxes(0, 1)) / sd
-            z -= self.mean[p[:, :, None], every[:, None], among[:, None]]
-            within = self.spread[p[:, :, None, None], of, among[:, None, :, None], among[:, None, None]]
-            distances[index] += np.einsum("rka,rka->rk", z, np.linalg.solve(within, z[..., None])[..., 0])
-            log_det[index] += np.linalg.slogdet(within)[1] + 2.0 * np.log(sd).sum(axis=2)
-        for index, column in _by_count(~missing & (rows != before)):
-            p = place[index]
-            step = (rows - before)[index[:, None], column][:, None] / self.sd[:, column].swapaxes(0, 1)
-            across = self.precision[of, column[:, None, :, None], self.gone[p][:, None, None]]  # (r, g, a, c)
-            along, own = (
-                (step[:, :, None] @ across)[:, :, 0],
-                self.precision[of, column[:, None, :, None], column[:, None, None]],
-            )
-            squares = np.einsum("rga,rgab,rgb->rg", step, own, step)
-            squares -= np.einsum("rgc,rgcd,rgd->rg", along, self.spread[p], along)
-            pulled = self.pull[p[:, None, None], every[:, None], column[:, None]]
-            distances[index] += squares + 2.0 * np.einsum("rka,rka->rk", pulled, np.broadcast_to(step, pulled.shape))
-        return np.maximum(distances, 0.0), log_det
-
-
-def _by_count(chosen: Flags) -> Iterator[tuple[Codes, Codes]]:
-    """Yield rows (r,) of which equally many cells are chosen, and the columns of these (r, a); none without any."""
-    count = chosen.sum(axis=1)
-    for a in np.unique(count[count > 0]).tolist():
-        index = np.flatnonzero(count == a)
-        yield index, np.nonzero(chosen[index])[1].reshape(-1, a)

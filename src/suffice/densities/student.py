@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,7 +11,7 @@ from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, parallel_each, patte
 from .counts import fill_missing
 from .covariance import Covariance, Full
 from .density import FAR, Density, Outcomes, Within, bells_within, number_outcomes
-from .gaussian import LOG_2PI, WIDE, CellsPut, Gaussian, distances_by_size, integrate_missing
+from .gaussian import LOG_2PI, Gaussian, distances_by_size, integrate_missing
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 
@@ -65,30 +65,6 @@ class MultivariateT(Density):
         d = (~np.isnan(cells)).sum(axis=1)[:, None]
         constant = log_t_constant(self.df, d) - 0.5 * (log_det + d * (np.log(self.inflation) + LOG_2PI))
         return np.asarray(constant - t_decay(squares, self.df, d))
-
-    def with_cells(self, rows: Array) -> Callable[[Array, Codes], Array] | None:
-        """Return what gives log densities (n, k) of others (n, d), each made of one of the rows, by its `place` (n,).
-
-        A few cells are put into it, which takes no factors of their own unless some are added and others moved. None
-        where that would not be faster.
-        """
-        cells = rows[:, self.used]
-        if not isinstance(self.scale, Full) or cells.shape[1] < WIDE:
-            return None
-        many = 2 * (~np.isnan(cells)).sum(axis=1) > cells.shape[1]
-        known, number = CellsPut.of(self.scale, cells[many], self.location[:, self.used]), np.cumsum(many) - 1
-
-        def score(others: Array, place: Codes) -> Array:
-            now, before = others[:, self.used], cells[place]
-            missing = np.isnan(before)
-            added, moved = (missing & ~np.isnan(now)).any(axis=1), (~missing & (now != before)).any(axis=1)
-            some = many[place] & ~(added & moved)
-            out = np.empty((len(others), len(self.location)))
-            out[some] = self._of_distances(now[some], *known.to(now[some], number[place[some]]))
-            out[~some] = self.log_density(others[~some])
-            return out
-
-        return score
 
     def _scores(self, scale: Covariance, rows: Array, columns: Sequence[int]) -> Array:
         d = len(columns)

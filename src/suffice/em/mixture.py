@@ -13,7 +13,6 @@ from typing import Protocol, Self
 
 from .._arrays import Array, Codes, Flags, np, single_blas_thread
 from ..densities import Covariance, Full, Gaussian, LowRank, Mixture
-from ..densities.gaussian import scores_by_size
 from ..densities.mixture import sum_within
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, MixtureStats, PatternStats
@@ -86,16 +85,6 @@ class Holes:
     def any_filled(self) -> bool:
         """Whether any row misses some of its cells."""
         return len(self.some) > 0
-
-    def log_density(self, gaussian: Gaussian, values: Array) -> Array:
-        """Return what `Gaussian.log_density` does, all patterns with equally many observed cells at once."""
-        covariance, used = gaussian.covariance, list(gaussian.used)
-        if not self.any_filled or not isinstance(covariance, Full) or not used:
-            return gaussian.log_density(values)
-        scores = np.zeros((len(values), len(gaussian.means)))
-        scores[self.complete] = gaussian.log_density(values[self.complete])
-        scores[self.some] = scores_by_size(covariance, values[self.some][:, used], gaussian.means[:, used])
-        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +162,7 @@ class Climb:
 
 def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array]:
     """Return the log likelihood of the rows and responsibilities (n, m); a labelled row stays within its class."""
-    scores = rows.holes.log_density(mixture.components, rows.values) + mixture.log_weight
+    scores = mixture.components.log_density(rows.values) + mixture.log_weight
     known = rows.codes >= 0
     scores[~known] += log_prior[mixture.owner]
     scores[known[:, None] & (rows.codes[:, None] != mixture.owner)] = -np.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import IN_MEMORY, Array, Codes, Flags, ndtr, np, row_chunks, rows_within
@@ -53,9 +53,8 @@ def _gains(fitted: Fitted, asked: Fitted, rows: Parts, read: Parts) -> Array:
             share = information(posterior[found.rows], found.share)
             out[found.rows, asked.blocks[b].positions[found.column]] = share
         return out
-    answer = fitted.pool.with_cells(read[-1], None if fitted.priors is None else fitted.log_prior)
     for batch in _batches(_fills(asked, rows, posterior)):
-        for filled, after in zip(batch, _ask(fitted, answer, read, batch), strict=True):
+        for filled, after in zip(batch, _ask(fitted, read, batch), strict=True):
             share = shares_by_posteriors(filled.weight, after)
             out[filled.rows, filled.position] = information(posterior[filled.rows], share)
     return out
@@ -103,14 +102,14 @@ def _batches(fills: Iterator[_Filled]) -> Iterator[list[_Filled]]:
         yield waiting
 
 
-def _ask(fitted: Fitted, answer: Callable[[Any, Codes], Array], read: Parts, batch: list[_Filled]) -> list[Array]:
+def _ask(fitted: Fitted, read: Parts, batch: list[_Filled]) -> list[Array]:
     """Return p(class | row with the value) (h, m, k) of every part of a batch."""
     order, block = {p: j for j, p in enumerate(fitted.blocks[-1].positions)}, read[-1]
     again = np.concatenate([np.repeat(own.rows, own.value.shape[1]) for own in batch])
     column = np.repeat([order[own.position] for own in batch], [own.value.size for own in batch])
     value = np.concatenate([own.value.reshape(-1) for own in batch])
     part = block[again].with_cells(column, value, batch[0].levels)  # all columns, as the members read them
-    found = np.exp(answer(part, again))
+    found = np.exp(fitted.log_posterior([part]))
     parts = np.split(found, np.cumsum([own.value.size for own in batch])[:-1])
     return [own.reshape(*filled.value.shape, -1) for own, filled in zip(parts, batch, strict=True)]
 

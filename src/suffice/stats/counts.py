@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, np, parallel_map, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within, sparse
 from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
@@ -65,7 +65,7 @@ class CategoricalStats(Statistic):
         sizes = [len(levels) + 1 for levels in rows.levels]  # the first cell of each table counts the missing
         _check_levels(k, sizes)
 
-        def count(part: slice) -> list[Array]:
+        def count(part: slice) -> list[NDArray[Any]]:
             own, w = codes[part], None if weight is None else weight[part]
             return [
                 np.bincount(own * size + 1 + column[part], weights=w, minlength=k * size).reshape(k, size)

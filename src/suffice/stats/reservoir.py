@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, distinct, is_sparse, np, parallel_map, row_chunks, rows_within
+from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, distinct, is_sparse, np, parallel_each, row_chunks, rows_within
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._downdate import DUST, faded
@@ -40,8 +40,6 @@ from .statistic import Fields, Plain, amounts, codes as codes_below
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000
 RESERVED = 500  # shared out among the classes: so many rows stay even if all others have smaller hashes
-CANDIDATES = 4  # times the bound: rows looked at closely
-PLENTY = 4  # times as many again: rows of a batch that is looked at in two steps
 ALL = np.iinfo(np.uint64).max
 SAME_WEIGHT = 1e-9  # relative difference of weights, of all rows and of those kept, that rounding explains
 NAMELESS = ("",)  # the class of rows without a label, where these are kept
@@ -79,11 +77,11 @@ class Reservoir:
     ) -> Self:
         """Return the sample of a batch: encoded `rows` by block, class numbers `codes` (n,), row weights and groups."""
         salts = level_keys(classes)[:-1]
-        some, priority = _candidates(rows, codes, salts, bound)
-        limit = _limits(priority, codes[some], np.full(len(classes), ALL, dtype=np.uint64), bound)
-        within = np.flatnonzero(priority <= limit[codes[some]])
-        within = within[np.argsort(priority[within], kind="stable")]  # as `_united` has them: rows are copied once
-        kept, priority = some[within], priority[within]
+        priority = _hashed(rows, codes, salts)
+        limit = _limits(priority, codes, np.full(len(classes), ALL, dtype=np.uint64), bound)
+        kept = np.flatnonzero(priority <= limit[codes])
+        kept = kept[np.argsort(priority[kept], kind="stable")]  # as `_united` has them: rows are copied once
+        priority = priority[kept]
         own = tuple(_copied(block, kept) for block in rows)
         group = None if group is None or not group.any() else group[kept]
         identity = _identity(own, salts[codes[kept]], group)
@@ -342,48 +340,17 @@ def _priority(rows: Sequence[object], salts: Keys) -> Keys:
     return mixed(total)
 
 
-def _candidates(rows: Sequence[object], codes: Codes, salts: Keys, bound: int) -> tuple[Codes, Keys]:
-    """Return the rows that may stay, all of a small batch, and their priorities.
-
-    Of a large one those are the rows with the smallest hashes, several times as many as can stay, and all rows of
-    classes that would have too few. If equal rows leave less, all rows are.
-    """
-    n, k = len(codes), len(salts)
-    few = bound and n > PLENTY * CANDIDATES * bound
-    most = np.uint64(ALL // n * CANDIDATES * bound) if few else ALL
-    index, priority = _hashed(rows, codes, salts, most)
-    if not few:
-        return index, priority
-    overall = smallest_key(priority, bound)
-    if overall == ALL:
-        return _hashed(rows, codes, salts, ALL)
-    kept = np.flatnonzero(priority <= overall)
-    first = np.unique(priority[kept], return_index=True)[1]
-    scarce = np.bincount(codes[index[kept[first]]], minlength=k) < _reserved(k)
-    if not scarce.any():
-        return index, priority
-    rare, other = np.flatnonzero(scarce[codes]), ~scarce[codes[index]]
-    parts = take_blocks(rows, rare)
-    more = _hashed(parts, codes[rare], salts, ALL)[1]
-    return np.concatenate([index[other], rare]), np.concatenate([priority[other], more])
-
-
-def _hashed(rows: Sequence[object], codes: Codes, salts: Keys, most: np.uint64 | int) -> tuple[Codes, Keys]:
-    """Return the rows with priorities up to `most`, and these."""
+def _hashed(rows: Sequence[object], codes: Codes, salts: Keys) -> Keys:
+    """Return the priorities of all rows (n,)."""
     n, cells = len(codes), sum(map(_cells, rows))
     size = rows_within(8 * cells // max(n, 1), IN_CACHE if any(map(is_sparse, rows)) else IN_MEMORY, least=64)
+    out = np.empty(n, dtype=np.uint64)
 
-    def chosen(part: slice) -> tuple[Codes, Keys]:
-        priority = _priority(take_blocks(rows, part), salts[codes[part]])
-        if most == ALL:
-            return np.arange(part.start, part.start + len(priority)), priority
-        index = np.flatnonzero(priority <= most)
-        return index + part.start, priority[index]
+    def fill(part: slice) -> None:
+        out[part] = _priority(take_blocks(rows, part), salts[codes[part]])
 
-    parts = list(parallel_map(chosen, row_chunks(n, size), cost=3.0 * cells))
-    if not parts:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    return np.concatenate([index for index, _ in parts]), np.concatenate([priority for _, priority in parts])
+    parallel_each(fill, row_chunks(n, size), cost=3.0 * cells)
+    return out
 
 
 def _reserved(k: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np, pattern_groups
 from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
-from ...densities.gaussian import MANY
 from ...export.program import Term
 from ...leave_one_out.by_columns import marginals, marginals_but_one
 from ...leave_one_out.wishart import LeftOut, WishartClasses
@@ -31,6 +30,7 @@ ENOUGH = 100  # complete rows to choose settings on
 MOST_COMPARED, FEWEST_COMPARED = 1e9, 1000  # rows × classes × columns² to choose settings on, and rows in any case
 LOOKED, LOOKED_SPHERES = 500, (1e-3, 0.1)  # rows and γ, at every a, which say whether it is hopeless
 MOST_FACTORED = 1e10  # rows × classes × columns³: beyond, no row with missing cells takes factors of its own to leave
+MANY = 16  # rows that miss the same cells, from which on they are left out by one diagonalisation
 OWN, SHARED = "gaussian", "tied gaussian"
 
 
@@ -116,9 +116,7 @@ class BlockMember(Member):
         return reading.gaussian(self.version)
 
     def scores(self, reading: BinnedRows) -> Array:
-        if self.version in self.columns_read.basis:
-            return self.density.log_density(self.cells(reading))
-        return scores_beside(self.density, self.cells, reading, self.name)
+        return self.density.log_density(self.cells(reading))
 
     def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
         yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
@@ -267,15 +265,6 @@ class GaussianMember(BlockMember):
             left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
             shared[name] = marginals_but_one(self.prior, left, self.strength, self.sphere)
         return np.asarray(shared[name])
-
-
-def scores_beside(density: Any, cells: Callable[[BinnedRows], Array], reading: BinnedRows, name: str) -> Array:
-    """Return log densities (n, k) of rows; of others with cells put in, what these share is kept by this `name`."""
-    before = reading.before
-    if before is not None and name not in before.shared:
-        before.shared[name] = density.with_cells(cells(before))
-    score = None if before is None else before.shared[name]
-    return np.asarray(density.log_density(cells(reading)) if score is None else score(cells(reading), reading.place))
 
 
 def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[LeftOut, Codes]:

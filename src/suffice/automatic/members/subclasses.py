@@ -6,7 +6,7 @@ Left-out log densities are therefore those of five folds, each scored by parts f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import ClassVar, Self
@@ -27,7 +27,7 @@ from ..judge import HoldoutScorer
 from ..member import Candidate, Chosen, Inputs, Member, Part, Setting, TrainingStats, gathered
 from ..sample import Sample, SomeRows
 from ..table_rows import Hidden
-from .gaussian import GaussianPart, scores_beside
+from .gaussian import GaussianPart
 
 PART_COUNTS = (2, 4, 8)
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, np.inf)
@@ -52,13 +52,6 @@ class SubclassDensity:
     def log_density(self, rows: Array) -> Array:
         """Return log densities (n, k) in nats; missing cells are integrated out."""
         return sum_within(self.parts.log_density(rows) + self.log_share, self.owner)
-
-    def with_cells(self, rows: Array) -> Callable[[Array, Codes], Array] | None:
-        """Return what gives log densities of others, each made of one of the rows, see `MultivariateT.with_cells`."""
-        score = self.parts.with_cells(rows)
-        if score is None:
-            return None
-        return lambda others, place: sum_within(score(others, place) + self.log_share, self.owner)
 
 
 @dataclass(frozen=True)
@@ -221,7 +214,7 @@ class SubclassMember(Member):
         return reading.gaussian(SCORES)[:, self.used]
 
     def scores(self, reading: BinnedRows) -> Array:
-        return scores_beside(self.density, self.cells, reading, self.name)
+        return self.density.log_density(self.cells(reading))
 
     def left_out(self, sample: Sample) -> Array:
         """Return log densities of rows the parts were not made of, as only those that judged the choice are."""
