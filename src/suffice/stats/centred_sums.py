@@ -1,9 +1,9 @@
 """Weights, means and centred sums of products by class, of rows in memory or on another device.
 
-Rows are visited class by class. A segment is a piece of a class that fits in cache: it is gathered, its mean taken
-and subtracted there, and its centred rows go into a buffer long enough to be multiplied at full speed. Segments are
-joined by the merge formula. How rows are cut depends on the shape of the data alone, and sums are taken in the order
-of the rows, so results do not depend on the number of threads.
+Rows are visited class by class. A segment is a piece of a class that fits in cache, and is long enough to be multiplied
+at full speed: it is gathered, its mean taken and subtracted there. Segments are joined by the merge formula. How rows
+are cut depends on the shape of the data alone, and sums are taken in the order of the rows, so results do not depend on
+the number of threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._arrays_api import DeviceArray, blocks, fetch, has_float64, namespace, pl
 T = TypeVar("T")
 
 SEGMENT_CELLS = 1 << 16  # half a MiB of float64: a segment is read three times and should stay in second-level cache
-BUFFER_CELLS = 1 << 21  # at most 16 MiB of centred rows per thread wait to be multiplied
+BUFFER_CELLS = 1 << 21  # but in segments of 16 MiB at most, rows are 4 for each column: fewer waste time on the result
 TASK_CELLS = 1 << 20  # rows handed to one thread at a time, unless that is too few to be worth a (d, d) result
 MOST_CLASSES = 64  # in a block of rows on another device, or so
 TASK_PRODUCTS = 1 << 22  # from which on classes with results of their own are worth handing to several threads
@@ -72,21 +72,22 @@ def in_class_order(codes: Codes, k: int) -> Codes | None:
     return np.argsort(narrow, kind="stable")
 
 
-def _tasks(counts: Codes, size: int, together: int | None = None) -> list[list[Run]]:
-    """Cut the rows into tasks of at most `size` rows: several whole classes, or a piece of one that is larger.
+def _tasks(counts: Codes, segment: int, size: int, together: int) -> list[list[Run]]:
+    """Cut the rows into segments, and these into tasks: of several whole classes, or of a piece of one that is larger.
 
-    Several classes are at most `together` rows, if given.
+    Segments, tasks and tasks of several classes are at most so many rows, `segment`, `size` and `together`.
     """
     tasks: list[list[Run]] = []
     room = 0
     stops = np.cumsum(counts).tolist()
     for c in np.flatnonzero(counts).tolist():
         count, stop = int(counts[c]), stops[c]
+        cut = [[(c, a, b) for a, b in _pieces(*part, segment)] for part in _pieces(stop - count, stop, size)]
         if count <= room:
-            tasks[-1].append((c, stop - count, stop))
+            tasks[-1] += cut[0]
         else:
-            tasks += [[(c, a, b)] for a, b in _pieces(stop - count, stop, size)]
-            room = size if together is None else together
+            tasks += cut
+            room = together
         room -= count
     return tasks
 
@@ -112,58 +113,18 @@ def _center(block: Array, weight: Array | None) -> tuple[Array, float]:
     return mean, total
 
 
-class _Product:
-    """Adds up zᵀz (d, d) of centred rows z that arrive in pieces, many rows at a time."""
-
-    def __init__(self, capacity: int, d: int) -> None:
-        self._buffer = np.empty((capacity, d))
-        self._spare: Array | None = None
-        self._used = 0
-        self._empty = True
-        self._total = np.empty((0, 0))
-
-    def start(self, total: Array) -> None:
-        """Begin a new sum, into `total`, whatever that holds."""
-        self._total, self._empty, self._used = total, True, 0
-
-    def room(self, count: int) -> Array:
-        """Return space for `count` more rows, at most the capacity, to be filled in before the next call."""
-        if self._used + count > len(self._buffer):
-            self._multiply()
-        self._used += count
-        return self._buffer[self._used - count : self._used]
-
-    def finish(self) -> None:
-        """Complete the sum."""
-        if self._used or self._empty:
-            self._multiply()
-
-    def _multiply(self) -> None:
-        # NumPy multiplies a matrix by its own transpose with half the work, and lets other threads run meanwhile,
-        # which SciPy's wrappers of the same routine do not.
-        block = self._buffer[: self._used]
-        if self._empty:
-            np.matmul(block.T, block, out=self._total)
-        else:
-            self._spare = np.empty_like(self._total) if self._spare is None else self._spare
-            self._total += np.matmul(block.T, block, out=self._spare)
-        self._empty, self._used = False, 0
-
-
 def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array]:
     """Return weight, mean, and the scatter by class (k, d, d), or pooled (d, d)."""
     k, d = len(counts), rows.d
-    size = max(TASK_CELLS // d, 4 * d, 1)
-    tasks = _tasks(counts, size, None if pooled else min(size, TASK_PRODUCTS // d**2))
-    owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
-    pieces = np.bincount(owners, minlength=k)
-    scatter = np.zeros((d, d)) if pooled else np.empty((k, d, d))
-    own = None if pooled else scatter
-    if own is not None:
-        own[pieces != 1] = 0.0  # all others are written, not added to
+    segment = max(SEGMENT_CELLS // d, min(4 * d, BUFFER_CELLS // d), 1)
+    size = max(TASK_CELLS // d, 4 * d)
+    tasks = _tasks(counts, segment, size, size if pooled else min(size, TASK_PRODUCTS // d**2))
+    scatter = np.zeros((d, d) if pooled else (k, d, d))
 
     def work(task: list[Run]) -> tuple[Array, Array, Array | None]:
-        return _gram_task(rows, counts, task, own)
+        whole = not pooled and sum(b - a for _, a, b in task) >= counts[task[0][0]]
+        part = None if whole else np.empty((d, d))
+        return *_gram_task(rows, task, segment, scatter if part is None else part), part
 
     means, weights = [], []
     for task, (mean, total, part) in zip(tasks, _run(work, rows, tasks, multiplied=True), strict=True):
@@ -172,6 +133,7 @@ def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array
         if part is not None:
             target = scatter if pooled else scatter[task[0][0]]
             target += part
+    owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
     return _about_class_means(owners, weights, means, scatter, k)
 
 
@@ -189,60 +151,27 @@ def _about_class_means(
     return total, mean, scatter
 
 
-def _gram_task(rows: _Rows, counts: Codes, task: list[Run], scatter: Array | None) -> tuple[Array, Array, Array | None]:
-    """Return means and weights of the runs, and their scatter about these means (d, d).
-
-    With a `scatter` (k, d, d), those of whole classes go there directly; else what is returned is for all the runs.
-    """
-    d, count = rows.d, sum(b - a for _, a, b in task)
-    size = max(SEGMENT_CELLS // d, 1)
-    capacity = max(size, min(2 * d, BUFFER_CELLS // d))  # multiplying fewer rows than columns wastes time on the result
-    product = _Product(min(capacity, count + count // size + len(task)), d)
-    means, totals = np.empty((len(task), d)), np.empty(len(task))
-    part = None
-    if scatter is None:
-        part = np.empty((d, d))
-        product.start(part)
-    for r, (c, start, stop) in enumerate(task):
-        if scatter is not None:
-            whole = stop - start == counts[c]
-            part = None if whole else np.empty((d, d))
-            product.start(scatter[c] if part is None else part)
-        means[r], totals[r] = _add_run(product, rows, start, stop, size)
-        if scatter is not None:
-            product.finish()
-    if scatter is None:
-        product.finish()
-    return means, totals, part
-
-
-def _add_run(product: _Product, rows: _Rows, start: int, stop: int, size: int) -> tuple[Array, float]:
-    """Give the product the rows of a run about its mean; return the mean and the weight.
-
-    Each segment is centred on its own mean; rows √w (segment mean − run mean), one per segment, make up for that.
-    """
-    means, weights = [], []
-    for a, b in _pieces(start, stop, size):
-        block = product.room(b - a)
+def _gram_task(rows: _Rows, task: list[Run], segment: int, scatter: Array) -> tuple[Array, Array]:
+    """Return means and weights of segments; put their scatters about these into that of all (d, d), or by class."""
+    buffer, product = np.empty((segment, rows.d)), np.empty((rows.d, rows.d))
+    means, totals = np.empty((len(task), rows.d)), np.empty(len(task))
+    for s, (c, a, b) in enumerate(task):
+        block, target = buffer[: b - a], scatter if scatter.ndim == 2 else scatter[c]
         rows.read(a, b, block)
-        mean, weight = _center(block, rows.weights(a, b))
-        means.append(mean)
-        weights.append(weight)
-    if len(means) == 1:
-        return means[0], weights[0]
-    total, mean, apart = join(np.zeros(len(means), dtype=np.int64), np.array(weights), np.array(means), 1)
-    for a, b in _pieces(0, len(apart), size):
-        product.room(b - a)[...] = apart[a:b]
-    return mean[0], float(total[0])
+        means[s], totals[s] = _center(block, rows.weights(a, b))
+        # NumPy multiplies a matrix by its own transpose with half the work, and lets other threads run meanwhile,
+        # which SciPy's wrappers of the same routine do not.
+        if s == 0 or (target is not scatter and task[s - 1][0] != c):
+            np.matmul(block.T, block, out=target)
+        else:
+            target += np.matmul(block.T, block, out=product)
+    return means, totals
 
 
 def _diagonal(rows: _Rows, counts: Codes) -> tuple[Array, Array, Array]:
     """Return weight, mean and sums of squares about the mean, each (k, d), over the observed cells."""
-    size = max(SEGMENT_CELLS // rows.d, 1)
-    tasks = [
-        [(c, a, b) for c, start, stop in task for a, b in _pieces(start, stop, size)]
-        for task in _tasks(counts, max(TASK_CELLS // rows.d, 1))
-    ]
+    size, together = max(SEGMENT_CELLS // rows.d, 1), max(TASK_CELLS // rows.d, 1)
+    tasks = _tasks(counts, size, together, together)
     results = list(_run(lambda task: _square_task(rows, task, size), rows, tasks, multiplied=False))
     means, weights, squares = (np.concatenate(parts) for parts in zip(*results, strict=True))
     owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
@@ -287,20 +216,12 @@ def _of_heaviest(owners: Codes, weights: Array, means: Array, k: int) -> Array:
 
     `weights` is (s, 1) or (s, d).
     """
-    d = means.shape[1]
-    found = np.zeros((k, d))
-    if weights.shape[1] == 1:
-        order = np.lexsort((-np.arange(len(owners)), weights[:, 0], owners))
-        last = np.flatnonzero(np.diff(owners[order], append=k))
-        best = order[last]
-        best = best[weights[best, 0] > 0]
-        found[owners[best]] = means[best]
-        return found
-    heaviest = np.zeros((k, d))
-    for s, c in enumerate(owners.tolist()):
-        better = weights[s] > heaviest[c]
-        found[c] = np.where(better, means[s], found[c])
-        heaviest[c] = np.where(better, weights[s], heaviest[c])
+    found, heaviest = np.zeros((k, means.shape[1])), np.zeros((k, weights.shape[1]))
+    np.maximum.at(heaviest, owners, weights)
+    best = (weights == heaviest[owners]) & (weights > 0)
+    part, column = np.nonzero(np.broadcast_to(best, means.shape)[::-1])  # the first is the last to be written
+    part = len(owners) - 1 - part
+    found[owners[part], column] = means[part, column]
     return found
 
 
