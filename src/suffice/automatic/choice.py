@@ -24,7 +24,7 @@ from .joint import ShrunkGaussianFamily, joint_statistics
 from .member import Member, TrainingStats
 from .members import member_called
 from .members.gaussian import GaussianPart
-from .pool import PSEUDO, StackedEnsemble
+from .pool import StackedEnsemble
 from .sample import Sample
 from .stack import Stack, priors_without
 from .statistics import MemberStats
@@ -254,7 +254,7 @@ class KeptChoice:
         known = replace(pieces.known(categories, weight), unlabelled=unlabelled)
         if self.left_out.shape != (len(sample), known.k):
             raise ValueError("posteriors of other rows")
-        offset = priors_without(weight, sample, PSEUDO)
+        offset = priors_without(weight, sample)
         with single_blas_thread():  # as when it was chosen: no bit differs
             members = [
                 own.judged(known, sample, kept) for own, kept in zip(self.choice.members, self.members, strict=True)

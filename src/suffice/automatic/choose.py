@@ -23,7 +23,7 @@ from .judge import HOPELESS, HoldoutScorer
 from .limits import Clock, pace
 from .member import Again, Begun, Candidate, Member, TrainingStats, title
 from .members import MEMBERS, UNLABELLED_MEMBERS
-from .pool import LEAST_TEMPERATURE, PSEUDO, StackedEnsemble, mix_with_prior
+from .pool import LEAST_TEMPERATURE, StackedEnsemble, mix_with_prior
 from .sample import Sample, Unlabelled
 from .stack import Stack, centred, prior_shares, priors_without
 from .statistics import MemberStats
@@ -73,7 +73,7 @@ def choose(
 
 def _choose(sample: Sample, known: TrainingStats, kinds: Sequence[type[Member]]) -> StackedEnsemble:
     weight = known.weight
-    offset = priors_without(weight, sample, PSEUDO)
+    offset = priors_without(weight, sample)
     apart = float((sample.held / sample.removed).sum()) > MOST_EQUAL * len(sample)
     in_folds = offset.size <= MOST_IN_FOLDS and not apart
     place = dealt(sample) if in_folds or sample.folds is not None else None

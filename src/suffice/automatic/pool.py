@@ -15,12 +15,11 @@ from ..notes import Note
 from .columns import BinnedRows, FrozenColumns
 from .member import Inputs, Member
 from .sample import Sample
-from .stack import Stack, centred, priors_without, summed
+from .stack import PSEUDO, Stack, centred, priors_without, summed
 from .table_rows import TableRows
 from .weighing import FewKnown, JudgedMember, usually_known, weigh_few_known
 
 LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
-PSEUDO = 0.5  # pseudo-count of each class
 ROUNDING = 1e-12  # nats: contributions that add up to no more are none
 MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows
 TOGETHER = 1 << 21  # bytes of a table answered at a time: all that members read of its rows is held, and stays near
@@ -162,7 +161,7 @@ class StackedEnsemble:
         return out
 
     def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
-        offset = priors_without(self.class_weight, sample, PSEUDO)
+        offset = priors_without(self.class_weight, sample)
         offset = offset if log_prior is None else log_prior
         known, columns = sample.rows.known.sum(axis=1), self.left_out_columns(sample)
         scores = self.summed(known, offset, lambda own: own.member.left_out(sample), columns)

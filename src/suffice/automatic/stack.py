@@ -20,10 +20,11 @@ from .judge import HoldoutScorer
 from .sample import Sample
 
 NEWTON_STEPS = 60
+PSEUDO = 0.5  # pseudo-count of each class
 AT_ZERO = 1e-12  # a weight up to which is none
 NEGLIGIBLE = 2e-4  # of the loss: by so much it may rise when weights are left out
 MOST_BIASES = 256  # classes; of more, none has a bias: a step takes k³ operations, and each has few rows to tell it
-FEW_CLASSES = 24  # of which each row's system is solved as it is
+FEW_CLASSES = 8  # of which each row's system is solved as it is
 TURNS = 40  # of the series that solves the systems of more classes
 CONVERGED = 1e-13  # relative size of a turn after which no more are made
 
@@ -117,23 +118,23 @@ class Stack:
         return summed(offset + self.bias, self.weight, members)
 
 
-def without_each(weight: Array, codes: Codes, removed: Array, pseudo: float = 0.5) -> Array:
+def without_each(weight: Array, codes: Codes, removed: Array) -> Array:
     """Return log class priors (n, k) made without each row: (n_k − [k = c] w + α) / (N − w + α K)."""
     k = len(weight)
-    log_prior = np.tile(np.log(weight + pseudo), (len(codes), 1))
-    own = np.maximum(weight[codes] - removed + pseudo, 1e-9)
+    log_prior = np.tile(np.log(weight + PSEUDO), (len(codes), 1))
+    own = np.maximum(weight[codes] - removed + PSEUDO, 1e-9)
     log_prior[np.arange(len(codes)), codes] = np.log(own)
-    total = np.log(np.maximum(weight.sum() - removed + pseudo * k, 1e-9))
+    total = np.log(np.maximum(weight.sum() - removed + PSEUDO * k, 1e-9))
     return np.asarray(log_prior - total[:, None])
 
 
-def priors_without(weight: Array, sample: Sample, pseudo: float = 0.5) -> Array:
+def priors_without(weight: Array, sample: Sample) -> Array:
     """Return log class priors (n, k) made without each row of a sample, or without the group of each."""
     if sample.folds is None:
-        return without_each(weight, sample.codes, sample.removed, pseudo)
+        return without_each(weight, sample.codes, sample.removed)
     leaving = sample.of_group(len(weight))
-    total = np.log(np.maximum(weight.sum() - leaving.sum(axis=1) + pseudo * len(weight), 1e-9))
-    return np.asarray(np.log(np.maximum(weight - leaving + pseudo, 1e-9)) - total[:, None])
+    total = np.log(np.maximum(weight.sum() - leaving.sum(axis=1) + PSEUDO * len(weight), 1e-9))
+    return np.asarray(np.log(np.maximum(weight - leaving + PSEUDO, 1e-9)) - total[:, None])
 
 
 class Block(NamedTuple):
