@@ -41,11 +41,11 @@ suffice, two-sided) are by log-loss; as good are losses that differ by less than
 or is not done in the time allowed (an hour), has the last rank there; nothing is won against it, no mean holds it, and
 it is listed.
 
-LightGBM, XGBoost, CatBoost and EBM (interpret's ExplainableBoostingClassifier) have their defaults, in one thread, and
-get numbers, categories and missing cells as they are (CatBoost: a missing category is a level). HistGradientBoosting
-gets them as they are, too, and its learning rate, leaves and rounds are tuned by log-loss in three folds, as are the
-leaves (4, 15 or 63) and rounds (up to 1,000, at a rate of .05) of "LightGBM, tuned", and LogisticRegression's C (9
-values). The others get means for missing numbers, one column per category and unit variances;
+LightGBM, XGBoost, CatBoost and EBM (interpret's ExplainableBoostingClassifier, where measured) have their defaults, in
+one thread, and get numbers, categories and missing cells as they are (CatBoost: a missing category is a level).
+HistGradientBoosting gets them as they are, too, and its learning rate, leaves and rounds are tuned by log-loss in three
+folds, as are the leaves (4, 15 or 63) and rounds (up to 1,000, at a rate of .05) of "LightGBM, tuned", and
+LogisticRegression's C (9 values). The others get means for missing numbers, one column per category and unit variances;
 QDA has a shrinkage of 0.001, without which it often fails; RandomForest has 300 trees.
 
 Machine: {machine}.{remark}"""
@@ -195,10 +195,10 @@ def page(lines: list[Line], picture: Path | None) -> str:
     text = (
         f"`make accuracy` measures `GenerativeClassifier()` and {len(names) - 1} others, {count(found)} times on\n"
         "public tables: by cross-validation of at most 1,000 rows, and by one split of large tables as they are.\n"
-        "LightGBM, XGBoost, CatBoost and EBM have their defaults; posteriors are clipped at "
-        f"{CLIP:g}. Mean log-loss, in brackets\n"
-        "its geometric mean ratio to that of suffice, and on how many tables suffice is better / as good / worse;\n"
-        "`benchmarks/RESULTS.md` shows every table and names those that are lost:"
+        "Boosted trees have their defaults but where it says tuned (by log-loss in three folds, as are\n"
+        f"HistGradientBoosting and LogisticRegression); posteriors are clipped at {CLIP:g}. Mean log-loss,\n"
+        "in brackets its geometric mean ratio to that of suffice, and on how many tables suffice is better /\n"
+        "as good / worse; `benchmarks/RESULTS.md` shows every table and names those that are lost:"
     )
     rows = [f"| classifier | {' | '.join(heads(found))} |", "|---" * (1 + len(found)) + "|"]
     rows += [f"| {name} | {' | '.join(page_cell(each, name) for _, each in found)} |" for name in names]
