@@ -270,7 +270,8 @@ class Answers(State):
     def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.
 
-        Row i is judged by the model that all rows but row i would give: statistics lose a row as they gained it.
+        Row i is judged by the model that all rows but row i would give: statistics lose a row as they gained it. What
+        takes a refit all the same is said in the notes of `GenerativeClassifier` and `GenerativeForest`.
 
         Parameters
         ----------
@@ -344,7 +345,7 @@ class Answers(State):
         Exact for independent columns of any number, correlated Gaussian columns up to 12, and other joint blocks up to
         8. Beyond that the mean over all orders is estimated from `orders` of them (the same ones in every call, each
         with its reverse; default 512, or 64 for more than 48 columns, for mixtures and for more columns than rows). It
-        adds up all the same, as every single order does.
+        adds up all the same, as every single order does. `GenerativeClassifier` adds up its members, see its notes.
 
         Parameters
         ----------

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from .._arrays import Array
 from ..automatic.forest_fitted import ForestFamily, ForestFitted
 from ..automatic.held import MemberFamily
 from ..automatic.limits import rows_judged, rows_kept
@@ -146,6 +145,33 @@ class GenerativeClassifier(AllColumns):
     MixtureDiscriminant : Several Gaussians per class.
     GenerativeForest : A mixture of boxes, the leaves of trees, with densities inside.
 
+    Notes
+    -----
+    Verbs are as `GaussianDiscriminant` says, but for these:
+
+    fit
+        The members are chosen here; after an edit, when next asked for. Rows without a label (None, NaN) are kept as
+        rows, 2,000 at most. EM over them makes Gaussian members of their own, which labelled rows judge in folds that
+        EM has not seen; these are left out where left-out loss is higher with them by more than a standard error, and
+        `notes_` says so. p(x) of `joint_`, unless it is a forest, counts them by the pool's posterior. `partial_fit`,
+        `merge`, `forget` and `fit_table` take such rows alike. DataError if no row has a label.
+    merge
+        The result equals one fit on the rows of both while these are no more than `keep_rows`, and where the columns of
+        one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Two models
+        that each froze their columns have different knots and bins: then the joint model and the sample of rows are
+        exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
+        says so. Released models merge if one was released `like` the other, and MergeError tells of others.
+    leave_one_out
+        The log densities of members are exact, with the statistics less the row, classes of other rows less an average
+        row of theirs; a forest is asked for the trees that have not seen the row, Gaussians of parts and boosted trees
+        have the scores of five folds. The pool's weights are those of all rows; `loss_` takes each row out of them as
+        well.
+    explain
+        The pool adds up its members, and Shapley values are linear: those of piecewise linear densities, of categories
+        and of trees are exact, those of Gaussians and of one-dependence estimators are exact for few columns and
+        otherwise the mean over `orders`, whose standard errors `return_error` gives. What the pool itself adds is
+        shared out in proportion. A missing cell contributes exactly 0.
+
     References
     ----------
     Wolpert, Stacked generalization (1992), doi:10.1016/S0893-6080(05)80023-1. Webb, Boughton & Wang, Not so naive Bayes
@@ -197,67 +223,6 @@ class GenerativeClassifier(AllColumns):
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         return replace(super()._settings(schema), members=self.members, time_limit=self.time_limit)
-
-    # --- what is said here of verbs that all have --------------------------------------------------------------------
-
-    def fit(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
-        """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
-
-        The members are chosen here; after an edit, when next asked for. Rows without a label (None, NaN) are kept as
-        rows, 2,000 at most. EM over them makes Gaussian members of their own, which labelled rows judge in folds that
-        EM has not seen; these are left out where left-out loss is higher with them by more than a standard error, and
-        `notes_` says so. p(x) of `joint_`, unless it is a forest, counts them by the pool's posterior. `partial_fit`,
-        `merge`, `forget` and `fit_table` take such rows alike. DataError if no row has a label.
-        """
-        return super().fit(X, y, sample_weight, groups)
-
-    def merge(self, other: Self, *, distinct: bool = False) -> Self:
-        """Add everything another fitted model has learned.
-
-        The result equals one fit on the rows of both while these are no more than `keep_rows`, and where the columns of
-        one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Two models
-        that each froze their columns have different knots and bins: then the joint model and the sample of rows are
-        exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
-        says so. Released models merge if one was released `like` the other, and MergeError tells of others.
-        """
-        return super().merge(other, distinct=distinct)
-
-    def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
-        """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
-
-        The log densities of members are exact, with the statistics less the row, classes of other rows less an average
-        row of theirs; a forest is asked for the trees that have not seen the row, Gaussians of parts and boosted trees
-        have the scores of five folds. The pool's weights are those of all rows; `loss_` takes each row out of them as
-        well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
-        """
-        return super().leave_one_out(X, y, sample_weight, groups)
-
-    def explain(
-        self,
-        X: object,
-        *,
-        orders: int | None = None,
-        return_error: bool = False,
-        as_frame: bool | str = False,
-        words: bool = False,
-        missing_columns: str = "error",
-    ) -> Any:
-        """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
-
-        Contributions add up, with the class priors, to the log posterior odds, as for `GaussianDiscriminant.explain`.
-        The pool adds up its members, and Shapley values are linear: those of piecewise linear densities, of categories
-        and of trees are exact, those of Gaussians and of one-dependence estimators are exact for few columns and
-        otherwise the mean over `orders`, whose standard errors `return_error` gives. What the pool itself adds is
-        shared out in proportion. A missing cell contributes exactly 0.
-        """
-        return super().explain(
-            X,
-            orders=orders,
-            return_error=return_error,
-            as_frame=as_frame,
-            words=words,
-            missing_columns=missing_columns,
-        )
 
     # --- the members, and the joint model beside them -----------------------------------------------------------------
 
@@ -356,6 +321,26 @@ class GenerativeForest(AllColumns):
     GenerativeClassifier : A pool of several models, this one among them.
     MixtureDiscriminant : Several Gaussians per class.
 
+    Notes
+    -----
+    Verbs are as `GaussianDiscriminant` says, but for these:
+
+    fit
+        Every row needs a label.
+    merge
+        The result equals one fit on the rows of both while these are no more than the rows kept, and where the trees of
+        one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Of two models
+        that each froze their trees, the second's rows are learned from its sample, weighted to stand for all; `notes_`
+        says so.
+    leave_one_out
+        Each row is taken out of the sums of every leaf and class, exactly, and the structure of the trees is held
+        fixed, which has seen the row: a refit would grow others, and these answers flatter a little. Sets of classes
+        and p-values are not made of them, but of trees that have not seen the row.
+    explain
+        Shapley values of the marginal densities are exact for few columns and otherwise the mean over `orders` of the
+        columns, whose standard errors `return_error` gives. Marginals take many leaves, so explain tens of rows at a
+        time rather than thousands.
+
     References
     ----------
     Correia, Peharz & de Campos, Joints in random forests (NeurIPS 2020). Watson, Blesch, Kapar & Wright, Adversarial
@@ -380,57 +365,3 @@ class GenerativeForest(AllColumns):
         self.priors = priors
         self.class_weight = class_weight
         self.keep_rows = keep_rows
-
-    # --- what is said here of verbs that all have --------------------------------------------------------------------
-
-    def fit(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
-        """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
-
-        Every row needs a label.
-        """
-        return super().fit(X, y, sample_weight, groups)
-
-    def merge(self, other: Self, *, distinct: bool = False) -> Self:
-        """Add everything another fitted model has learned.
-
-        The result equals one fit on the rows of both while these are no more than the rows kept, and where the trees of
-        one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Of two models
-        that each froze their trees, the second's rows are learned from its sample, weighted to stand for all; `notes_`
-        says so.
-        """
-        return super().merge(other, distinct=distinct)
-
-    def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
-        """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
-
-        Each row is taken out of the sums of every leaf and class, exactly, and the structure of the trees is held
-        fixed, which has seen the row: a refit would grow others, and these answers flatter a little. Sets of classes
-        and p-values are not made of them, but of trees that have not seen the row. Parameters and errors as for
-        `GaussianDiscriminant.leave_one_out`.
-        """
-        return super().leave_one_out(X, y, sample_weight, groups)
-
-    def explain(
-        self,
-        X: object,
-        *,
-        orders: int | None = None,
-        return_error: bool = False,
-        as_frame: bool | str = False,
-        words: bool = False,
-        missing_columns: str = "error",
-    ) -> Any:
-        """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
-
-        Shapley values of the marginal densities, exact for few columns and otherwise the mean over `orders` of the
-        columns, whose standard errors `return_error` gives; see `GaussianDiscriminant.explain`. Marginals take many
-        leaves, so explain tens of rows at a time rather than thousands.
-        """
-        return super().explain(
-            X,
-            orders=orders,
-            return_error=return_error,
-            as_frame=as_frame,
-            words=words,
-            missing_columns=missing_columns,
-        )

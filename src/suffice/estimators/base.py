@@ -36,6 +36,7 @@ class GenerativeEstimator(Answers):
         y : array-like (n,)
             Class labels: text, integers or truth values. Rows whose label is missing (None, NaN, pandas.NA) join by EM:
             each counts in every class by its posterior, until the likelihood of all rows no longer rises.
+            `GenerativeClassifier` keeps them as rows, and `GenerativeForest` refuses them.
         sample_weight : array-like (n,), optional
             k means k copies of the row; rows of weight 0 are as if absent. Others weigh at least 1e-50, and all rows
             that a model learns at most 1e50; DataError names the one that does not.
@@ -81,7 +82,8 @@ class GenerativeEstimator(Answers):
     def merge(self, other: Self, *, distinct: bool = False) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
 
-        Rows that both have learned count twice. Rows kept tell: RepeatedRowsWarning says how many there are, if more
+        Of models that keep rows, `GenerativeClassifier` and `GenerativeForest`, the notes say how far this holds. Rows
+        that both have learned count twice. Rows kept tell: RepeatedRowsWarning says how many there are, if more
         than chance makes equal, and with `distinct` it is a MergeError.
 
         MergeError, leaving both models as they were, if the columns, kinds or families of the two differ. A column of
