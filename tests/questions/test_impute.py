@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from suffice.classify import log_posterior
 from suffice.densities import Categorical, Full, Gaussian, Product
 from suffice.joint import JointModel
 from suffice.questions.impute import fill_best, fill_drawn
@@ -41,8 +42,9 @@ def posteriors() -> np.ndarray:
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
 def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -> None:
     monkeypatch.setattr("suffice.questions.impute.IN_MEMORY", 16 * chunk)
-    numbers, levels = fill_best(model, ROWS)
-    weight = posteriors()
+    weight = np.exp(log_posterior(model, ROWS))
+    np.testing.assert_allclose(weight, posteriors(), rtol=1e-12)
+    numbers, levels = fill_best(model, ROWS, weight, None)
     assert numbers.row.tolist() == [0, 2, 2, 3]
     assert numbers.column.tolist() == [1, 0, 1, 1]
     by_class = [
@@ -60,14 +62,15 @@ def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -
 def test_known_classes_are_certain(model) -> None:
     known = posteriors()
     known[:3] = np.eye(2)[[1, 1, 0]]
-    numbers, levels = fill_best(model, ROWS, known)
+    numbers, levels = fill_best(model, ROWS, known, None)
     np.testing.assert_allclose(numbers.value[:3], [-1.0 + 0.6 * (0.5 - 2.0), 0.0, 1.0], rtol=1e-12)
     assert levels.value.tolist() == [1, 0]
 
 
 def test_draws_are_of_the_class_and_its_conditional(model) -> None:
     rows = take_blocks(ROWS, np.tile(np.arange(4), 3000))
-    found, weight = fill_drawn(model, rows, np.random.RandomState(0)), posteriors()
+    weight = posteriors()
+    found = fill_drawn(model, rows, np.random.RandomState(0), np.tile(weight, (3000, 1)), None)
     numbers, levels = (cells.value.reshape(3000, -1) for cells in found)
     assert numbers.shape == (3000, 4)
     assert levels.shape == (3000, 2)

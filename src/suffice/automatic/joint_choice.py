@@ -94,7 +94,8 @@ def chosen_note(gain: float, forest: ForestJoint | None) -> Note:
     """Return what is to be said of the choice by a gain: a forest, or Gaussians and categories where there is None."""
     if forest is None:
         return Note("joint model: Gaussians and categories", _by(-gain, "a forest"), kind=Kind.CHOSEN)
-    what = f"joint model: a forest of {len(_family_stats(forest).columns.forest.density)} trees"
+    stats = cast("MemberStats", forest.statistics.blocks[0])
+    what = f"joint model: a forest of {len(stats.columns.forest.density)} trees"
     return Note(what, _by(gain, "Gaussians and categories"), kind=Kind.CHOSEN)
 
 
@@ -152,7 +153,3 @@ def _forest_of(learned: Batch, unit: float) -> Callable[[Rows], Array]:
         return density.log_density_of(frozen.read(new.numbers, new.coded).forest)
 
     return answer
-
-
-def _family_stats(forest: ForestJoint) -> MemberStats:
-    return cast("MemberStats", forest.statistics.blocks[0])

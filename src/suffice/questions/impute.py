@@ -80,19 +80,15 @@ def _shifts(fitted: Fitted, shift: Mapping[Name, object]) -> dict[int, float]:
     return found
 
 
-def _posterior(
-    fitted: Fitted, read: Rows, rows: Rows, known: Codes | None, model: JointModel | None = None
-) -> Array | None:
+def _posterior(fitted: Fitted, read: Rows, rows: Rows, known: Codes | None, model: JointModel | None = None) -> Array:
     """Return p(k | row), (n, k), by which classes count in the rows that miss cells: 1 for a class that is known.
 
-    It is that of the `model`, or of the one asked, which has `read` the rows in its own way. None where no cell is
-    missing.
+    It is that of the `model`, or of the one asked, which has `read` the rows in its own way.
     """
     masks = [np.asarray(mask.any(axis=1)) for mask in map(missing_cells, rows) if mask is not None]
-    if not any(mask.any() for mask in masks):
-        return None
-    incomplete = np.flatnonzero(np.logical_or.reduce(masks))
-    out = np.zeros((len(masks[0]), len(fitted.statistics.classes)))
+    misses = np.logical_or.reduce(masks)
+    incomplete = np.flatnonzero(misses)
+    out = np.zeros((np.size(misses), len(fitted.statistics.classes)))
     told = incomplete[:0] if known is None else incomplete[known[incomplete] >= 0]
     if known is not None:
         out[told, known[told]] = 1.0
@@ -153,13 +149,11 @@ class Cells(NamedTuple):
     value: NDArray[np.generic]
 
 
-def fill_best(
-    model: JointModel, rows: Rows, posterior: Array | None = None, recorded: ByBlock | None = None
-) -> list[Cells]:
+def fill_best(model: JointModel, rows: Rows, posterior: Array, recorded: ByBlock | None) -> list[Cells]:
     """Return, by block, the missing cells at their best value given the observed cells of their row.
 
     A number is E[x_m | x_o] = Σ_k p(k | x_o) E[x_m | x_o, k], a category the most probable one under
-    Σ_k p(k | x_o) p(x_m | x_o, k). `posterior` (n, k) is p(k | x_o), by default the model's.
+    Σ_k p(k | x_o) p(x_m | x_o, k). `posterior` (n, k) is p(k | x_o).
     A number that is `recorded` in some way becomes the nearest value of that kind.
     """
     return _fill(
@@ -168,13 +162,9 @@ def fill_best(
 
 
 def fill_drawn(
-    model: JointModel,
-    rows: Rows,
-    rng: np.random.RandomState,
-    posterior: Array | None = None,
-    recorded: ByBlock | None = None,
+    model: JointModel, rows: Rows, rng: np.random.RandomState, posterior: Array, recorded: ByBlock | None
 ) -> list[Cells]:
-    """Return, by block, the missing cells drawn: a class from p(k | x_o), then cells from p(x_m | x_o, k).
+    """Return, by block, the missing cells drawn: a class from p(k | x_o), (n, k), then cells from p(x_m | x_o, k).
 
     The cells of a row belong together: they come from one class, and within it from their joint density.
     What is `recorded` of a block keeps its numbers to values that the table could hold.
@@ -184,14 +174,11 @@ def fill_drawn(
     )
 
 
-def _fill(
-    model: JointModel, rows: Rows, posterior: Array | None, complete: Callable[[Rows, Array], Rows]
-) -> list[Cells]:
-    """Return, by block, the missing cells of rows completed in chunks, by p(k | row) as given or of the model."""
+def _fill(model: JointModel, rows: Rows, posterior: Array, complete: Callable[[Rows, Array], Rows]) -> list[Cells]:
+    """Return, by block, the missing cells of rows completed in chunks, by p(k | row)."""
     found: list[list[Cells]] = [[] for _ in rows]
     for index, parts in _incomplete(rows, model):
-        share = np.exp(log_posterior(model, parts)) if posterior is None else posterior[index]
-        for cells, after, before in zip(found, complete(parts, share), parts, strict=True):
+        for cells, after, before in zip(found, complete(parts, posterior[index]), parts, strict=True):
             missing = missing_cells(before)
             if missing is not None and missing.any():
                 row, column = np.nonzero(missing)

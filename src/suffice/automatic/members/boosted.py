@@ -373,7 +373,7 @@ def _looked(rows: _Rows) -> tuple[_Growing, Sequence[TreeSettings]]:
     for settings in OF_MANY:
         tell(f"looking at trees of {settings.leaves} leaves")
         look, left = _Growing(rows, 0, [replace(settings, rate=fast)], MOST_LOOKED), rows.clock.left
-        look.grow_well(LONG_LOOK, clock)
+        look.grow_well(clock, LONG_LOOK)
         least = fast * (left - rows.clock.left) / max(rows.clock.left, 1e-3)  # rate that the time left suffices for
         if best is not None and min(look.losses) > (1.0 + WORSE) * min(best.losses):
             break
@@ -481,7 +481,7 @@ class _Growing:
         Return whether they take away as much as is `asked` of what the best member of a `judge` of all rows loses.
         """
         if len(self.rows.number) > len(judge.codes):
-            self.grow_well(clock=self.rows.clock.part(0.5 if self.rows.anew else 1.0))
+            self.grow_well(self.rows.clock.part(0.5 if self.rows.anew else 1.0))
             return self.gain(judge) >= asked
         later = (1.0 + PATIENCE) * (FOLDS - 1 + FOLDS / (FOLDS - 1)) / workers()  # times as long, for all other trees
         clock = self.rows.clock.part(1.0 / (1.0 + later))
@@ -495,9 +495,8 @@ class _Growing:
                 break
         return True
 
-    def grow_well(self, most: int = MOST_ROUNDS, clock: Clock | None = None) -> None:
+    def grow_well(self, clock: Clock, most: int = MOST_ROUNDS) -> None:
         """Boost until many rounds have brought nothing, or the clock stops it, `most` at most."""
-        clock = clock or self.rows.clock
         while self.boosting.rounds < most:
             self.grow(self.boosting.rounds + 1)
             best = int(np.argmin(self.losses)) + 1
