@@ -111,7 +111,7 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
     model = GenerativeClassifier().fit(frame, y)
     stats = model._fitted.frozen_statistics
     levels = [len(known) for known in stats.columns.vocabulary]
-    foretold = member_costs(300, d, k, levels)
+    foretold = member_costs(300, d, k, levels, d + sum(own - 1 for own in levels))
     assert foretold["gaussians"].bytes == sum(own.complete.scatter.values.nbytes for own in stats.gaussian.values())
     assert foretold["splines"].bytes == sum(counts.nbytes for counts in stats.part(SplineCounts).counts.values())
 
@@ -120,7 +120,7 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
 @pytest.mark.parametrize(("k", "d", "each"), [(60, 3, 5), (110, 2, 3), (3, 12, 400)])
 def test_the_choice_takes_no_more_than_is_foretold(rng, k, d, each):
     X, y = rows(rng, k, d, each=each)
-    foretold = member_costs(len(X), d, k, [])
+    foretold = member_costs(len(X), d, k, [], d)
     GenerativeClassifier().fit(X[:80], y[:80])  # imports
     tracemalloc.start()
     GenerativeClassifier().fit(X, y)

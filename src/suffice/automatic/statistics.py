@@ -27,7 +27,7 @@ from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Units, compact, rows_from_arrays, rows_to_arrays, taken
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain, amounts, codes as codes_below, under
-from .columns import MOST_COLUMNS, FrozenColumns
+from .columns import FrozenColumns
 from .knots import INTERVALS
 from .limits import most_weighted
 from .member import Counts, Part, TrainingStats
@@ -412,19 +412,18 @@ class Cost(NamedTuple):
     fewer: str
 
 
-def member_costs(n: int, d: int, k: int, levels: Sequence[int], width: int | None = None) -> dict[str, Cost]:
+def member_costs(n: int, d: int, k: int, levels: Sequence[int], width: int) -> dict[str, Cost]:
     """Return what members take that cannot be left out, and the choice: scores of all for every judged row and class.
 
     Of `n` judged rows, `d` numbers, `k` classes and categories of so many `levels`; `width` is the number of columns of
-    the Gaussian block, at most that of numbers and levels where it is not known.
+    the Gaussian block.
     """
-    p, size = min(d + sum(own - 1 for own in levels), MOST_COLUMNS) if width is None else width, sum(levels)
-    weighted = SETTINGS + COPIES * min(d + len(levels), most_weighted(n, k))
+    weighted, size = SETTINGS + COPIES * min(d + len(levels), most_weighted(n, k)), sum(levels)
     each, splines = f"for each of {k:,} classes", sum(m + 1 for m in INTERVALS)
     choosing = f"Choosing between members on {n:,} rows and {k:,} classes"
     return {
         "choice": Cost(8 * n * k * weighted + WORKSPACE, choosing, "classes"),
-        "gaussians": Cost(8 * (2 if d else 1) * k * p * p, f"A covariance of {p:,} columns {each}", "columns"),
+        "gaussians": Cost(8 * (2 if d else 1) * k * width**2, f"A covariance of {width:,} columns {each}", "columns"),
         "splines": Cost(8 * k * d * splines, f"Densities of {d:,} columns {each}", "columns"),
         "categories": Cost(8 * k * size, f"Counts of {size:,} categories {each}", "columns of names or ids"),
     }

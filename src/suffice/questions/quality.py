@@ -263,9 +263,8 @@ def _with_one_more(judged: LabelledRows, values: Array, rows: float) -> float:
     return float(np.hypot(_error(judged, values), 1.0 / (rows + 1.0)))
 
 
-def calibration_error(confidence: Array, right: Array, weight: Array | None = None) -> float:
+def calibration_error(confidence: Array, right: Array, weight: Array) -> float:
     """Return Σ over bins of (share of rows) · |mean confidence − share right|, with equally wide bins from 0 to 1."""
-    weight = np.ones(len(confidence)) if weight is None else weight
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gap = np.bincount(bins, weights=weight * (confidence - right), minlength=BINS)
     return float(np.abs(gap).sum() / weight.sum())

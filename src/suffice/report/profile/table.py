@@ -202,9 +202,7 @@ def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, dra
 # --- equal rows -------------------------------------------------------------------------------------------------------
 
 
-def equal_rows(
-    whole: ProfiledTable, left_out: Callable[[ProfiledColumn], bool] = lambda _: False
-) -> dict[str, Any] | None:
+def equal_rows(whole: ProfiledTable, left_out: Callable[[ProfiledColumn], bool]) -> dict[str, Any] | None:
     """Return how many of the rows there are equal another one, with the same class and with another.
 
     `repeated` rows are equal to one before them in all cells and the class, `most` is how often the commonest occurs;
