@@ -11,7 +11,7 @@ from statistic_laws import check_statistics
 
 from suffice.densities import STRUCTURES
 from suffice.densities.mixture import sum_within
-from suffice.em.mixture import Job, Rows, climb
+from suffice.em.mixture import Job, Rows, climb_mixture
 from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
 from suffice.estimate import Settings
@@ -61,7 +61,7 @@ def test_the_likelihood_never_falls(seed, n, d, m, name, missing, unlabelled):
     rows, owner = Rows.of(X, codes, weight), np.repeat([0, 1], m)
     job = Job.start(rows, 2, FAMILIES[name].under(told(d)), max_iter=60, tol=0.0)
     share = rng.random((n, 2 * m)) * ((codes[:, None] == owner) | (codes < 0)[:, None])
-    reached = climb(rows, owner, share / share.sum(axis=1, keepdims=True), job)
+    reached = climb_mixture(rows, owner, share / share.sum(axis=1, keepdims=True), job)
     assert (np.diff(reached.trace) >= 0).all()
     # the trace is the likelihood of the observed cells and labels under the density that comes back
     weights = np.bincount(reached.stats.owner, weights=reached.stats.weight)
@@ -79,7 +79,7 @@ def test_plain_em_climbs_the_likelihood_times_the_prior(rng, structure):
     family = MixtureFamily(inner=GaussianFamily(structure=STRUCTURES[structure]), prior=2.5)
     rows, owner = Rows.of(X, np.zeros(120, dtype=int), None), np.array([0, 0])
     job = Job.start(rows, 1, family.under(Settings(classes=("a",), columns=(0, 1, 2))), max_iter=60, tol=0.0)
-    reached = climb(rows, owner, np.eye(2)[(np.arange(120) >= 40).astype(int)], job)
+    reached = climb_mixture(rows, owner, np.eye(2)[(np.arange(120) >= 40).astype(int)], job)
     assert len(reached.trace) > 10
     assert (np.diff(reached.trace) >= 0).all()
     means, sigmas = reached.mixture.components.means, reached.mixture.components.covariance.dense()

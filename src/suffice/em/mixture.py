@@ -143,7 +143,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Climb:
+class MixtureClimb:
     """Where EM arrived: statistics, their mixture, and log likelihoods (nats) by step since the last drop.
 
     Under a prior on the covariances its log density is part of them.
@@ -183,7 +183,7 @@ def share_by_class(rows: Rows, owner: Codes, mixtures: Sequence[Mixture]) -> Arr
     return share
 
 
-def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | None = None) -> Climb:
+def climb_mixture(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | None = None) -> MixtureClimb:
     """Run EM from responsibilities `share` (n, m) of the components with classes `owner` (m,).
 
     `filler` is the fit they come from, if any: a first estimate then needs no gentle start, in which the components of
@@ -201,7 +201,7 @@ def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | N
     counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
     asked = np.bincount(owner, minlength=k)
     stats = replace(state.stats, asked=asked, steps=counts[0], unfinished=counts[1])
-    return Climb(stats, state.mixture, tuple(state.trace), steps)
+    return MixtureClimb(stats, state.mixture, tuple(state.trace), steps)
 
 
 @dataclass(slots=True)
@@ -263,7 +263,7 @@ def log_shares(stats: MixtureStats) -> Array:
         return np.asarray(np.log(stats.class_weight / stats.class_weight.sum()))
 
 
-def owners(found: Sequence[Climb]) -> Codes:
+def owners(found: Sequence[MixtureClimb]) -> Codes:
     """Return the class of each component, of climbs each of which is one class."""
     return np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
 

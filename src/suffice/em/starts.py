@@ -11,7 +11,7 @@ from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError, setting
 from ..stats import MixtureStats
-from .mixture import Climb, Job, MixtureModel, Rows, climb, expect, log_shares, owners, share_by_class
+from .mixture import Job, MixtureClimb, MixtureModel, Rows, climb_mixture, expect, log_shares, owners, share_by_class
 
 # ── k-means with k-means++ starts ─────────────────────────────────────────────────────────────────────────────────────
 #
@@ -154,7 +154,7 @@ def join_rows(
     job = Job.start(rows, stats.k, model, log_prior=log_prior, max_iter=search.max_iter, tol=search.tol)
     mixture = job.model.estimate(stats)
     _, share = expect(rows, mixture, log_shares(stats) if log_prior is None else log_prior)
-    reached = climb(rows, stats.owner, share, job, mixture.components).stats
+    reached = climb_mixture(rows, stats.owner, share, job, mixture.components).stats
     return replace(reached, asked=np.maximum(stats.asked, reached.counts))
 
 
@@ -165,7 +165,7 @@ def _in_order(rows: Rows, members: Codes) -> Rows:
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
-def _fit_class(rows: Rows, c: int, model: MixtureModel, search: Search) -> Climb:
+def _fit_class(rows: Rows, c: int, model: MixtureModel, search: Search) -> MixtureClimb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
     `rows` are its rows, numbered 0, in lexicographic order.
@@ -189,7 +189,7 @@ def _fit_class(rows: Rows, c: int, model: MixtureModel, search: Search) -> Climb
     return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
 
 
-def _least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
+def _least_bic(candidates: Iterable[MixtureClimb], job: Job) -> MixtureClimb:
     """Return the candidate of the least BIC: of one component, of two, and so on, until `WORSE` in a row are worse."""
     found = iter(candidates)
     best = next(found)
@@ -204,7 +204,7 @@ def _least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
     return best
 
 
-def _bic(climbed: Climb, job: Job) -> float:
+def _bic(climbed: MixtureClimb, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
     likelihood = climbed.likelihood - job.model.log_prior(climbed.stats, climbed.mixture)
@@ -219,19 +219,19 @@ def _parameters(m: int, job: Job) -> int:
     return m - 1 + m * d + each * (m if job.separate else 1)
 
 
-def _alone(rows: Rows, job: Job) -> Climb:
+def _alone(rows: Rows, job: Job) -> MixtureClimb:
     """Return the class as one component, in closed form."""
     stats = job.model.summarize(rows.values, rows.codes, 1, rows.weight)
     mixture = Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1))
-    return Climb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
+    return MixtureClimb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
 
 
-def _best_start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> Climb:
+def _best_start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> MixtureClimb:
     """Return the most likely of several short climbs, those that kept the most components first, gone to the end.
 
     Where components collapse on the way there, the next one goes on.
     """
-    ended = list[Climb]()
+    ended = list[MixtureClimb]()
     for short in sorted(_short_climbs(rows, m, job, rng, n_init), key=_rank, reverse=True):
         ended.append(_go_on(rows, short, job, SHORT, job.max_iter))
         if len(ended[-1].stats.owner) == m:
@@ -241,15 +241,16 @@ def _best_start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: 
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
-def _short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> list[Climb]:
+def _short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> list[MixtureClimb]:
     """Return climbs of at most SHORT steps: the `n_init` most likely after FIRST steps, of TRIES times as many.
 
     Where these lose components, as those that lead to a spike of a few rows do after a likely beginning, the others
     follow until one keeps all.
     """
     owner, first = np.zeros(m, dtype=np.int64), min(FIRST, job.max_iter)
-    looks = [climb(rows, owner, share, replace(job, max_iter=first)) for share in _starts(rows, m, rng, TRIES * n_init)]
-    climbs = list[Climb]()
+    look = replace(job, max_iter=first)
+    looks = [climb_mixture(rows, owner, share, look) for share in _starts(rows, m, rng, TRIES * n_init)]
+    climbs = list[MixtureClimb]()
     for look in sorted(looks, key=_rank, reverse=True):
         if len(climbs) >= n_init and len(_most_likely(climbs).stats.owner) == m:
             break
@@ -257,22 +258,22 @@ def _short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init
     return climbs
 
 
-def _most_likely(climbs: Sequence[Climb]) -> Climb:
+def _most_likely(climbs: Sequence[MixtureClimb]) -> MixtureClimb:
     """Return the most likely of the climbs that kept the most components."""
     return max(climbs, key=_rank)
 
 
-def _rank(climbed: Climb) -> tuple[int, float]:
+def _rank(climbed: MixtureClimb) -> tuple[int, float]:
     return len(climbed.stats.owner), climbed.likelihood
 
 
-def _go_on(rows: Rows, climbed: Climb, job: Job, done: int, most: int) -> Climb:
+def _go_on(rows: Rows, climbed: MixtureClimb, job: Job, done: int, most: int) -> MixtureClimb:
     """Return a climb stopped after `done` steps gone on to at most `most` steps, if the likelihood still rose."""
     if climbed.stats.is_single or not climbed.stats.unfinished.any() or most <= done:
         return climbed
     _, share = expect(rows, climbed.mixture, np.zeros(1))
     rest = replace(job, max_iter=most - done)
-    further = climb(rows, climbed.stats.owner, share, rest, climbed.mixture.components)
+    further = climb_mixture(rows, climbed.stats.owner, share, rest, climbed.mixture.components)
     return replace(further, stats=replace(further.stats, steps=further.stats.steps + done))
 
 
@@ -326,9 +327,9 @@ def _unseen(values: Array, codes: Codes, k: int, model: MixtureModel) -> bool:
     return bool((counts <= 1).any())
 
 
-def _fit_together(rows: Rows, found: Sequence[Climb], model: MixtureModel, search: Search) -> MixtureStats:
+def _fit_together(rows: Rows, found: Sequence[MixtureClimb], model: MixtureModel, search: Search) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
     owner = owners(found)
     share = share_by_class(rows, owner, [climbed.mixture for climbed in found])
     job = Job.start(rows, len(found), model, max_iter=search.max_iter, tol=search.tol)
-    return climb(rows, owner, share, job, job.fillers(owner, rows)).stats
+    return climb_mixture(rows, owner, share, job, job.fillers(owner, rows)).stats
