@@ -248,8 +248,8 @@ def _short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init
     follow until one keeps all.
     """
     owner, first = np.zeros(m, dtype=np.int64), min(FIRST, job.max_iter)
-    look = replace(job, max_iter=first)
-    looks = [climb_mixture(rows, owner, share, look) for share in _starts(rows, m, rng, TRIES * n_init)]
+    brief = replace(job, max_iter=first)
+    looks = [climb_mixture(rows, owner, share, brief) for share in _starts(rows, m, rng, TRIES * n_init)]
     climbs = list[MixtureClimb]()
     for look in sorted(looks, key=_rank, reverse=True):
         if len(climbs) >= n_init and len(_most_likely(climbs).stats.owner) == m:
