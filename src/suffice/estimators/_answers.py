@@ -270,8 +270,8 @@ class Answers(State):
     def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.
 
-        Row i is judged by the model that all rows but row i would give: statistics lose a row as they gained it. What
-        takes a refit all the same is said in the notes of `GenerativeClassifier` and `GenerativeForest`.
+        Row i is judged by the model that all rows but row i would give: statistics lose a row as they gained it. How
+        far this holds of members and of trees is said in the notes of `GenerativeClassifier` and `GenerativeForest`.
 
         Parameters
         ----------

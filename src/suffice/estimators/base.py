@@ -82,9 +82,9 @@ class GenerativeEstimator(Answers):
     def merge(self, other: Self, *, distinct: bool = False) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
 
-        Of models that keep rows, `GenerativeClassifier` and `GenerativeForest`, the notes say how far this holds. Rows
-        that both have learned count twice. Rows kept tell: RepeatedRowsWarning says how many there are, if more
-        than chance makes equal, and with `distinct` it is a MergeError.
+        The notes of `GenerativeClassifier` and `GenerativeForest`, whose columns and trees are frozen, say how far this
+        holds. Rows that both have learned count twice. Rows kept tell: RepeatedRowsWarning says how many there are, if
+        more than chance makes equal, and with `distinct` it is a MergeError.
 
         MergeError, leaving both models as they were, if the columns, kinds or families of the two differ. A column of
         which one of them has seen no value is of any kind.
