@@ -148,19 +148,23 @@ def distinct(values: NDArray[V]) -> NDArray[V]:
     return np.asarray(found[np.append(True, found[1:] != found[:-1])[: len(found)]])
 
 
-def pattern_groups(observed: Flags, least: int = 0) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield (observed columns, row numbers) for each pattern of at least so many rows in a mask (n, d)."""
+def pattern_order(observed: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows (n,) of a mask (n, d) ordered so that equal ones are together, and where these begin."""
     if not observed.shape[1]:
-        yield np.zeros(0, dtype=np.int64), np.arange(len(observed))
-        return
+        return np.arange(len(observed)), np.zeros(min(len(observed), 1), dtype=np.int64)
     packed = np.packbits(observed, axis=1)
     keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(inverse, kind="stable")
-    counts = np.bincount(inverse)
-    stops = np.cumsum(counts)
-    for group in np.flatnonzero(counts >= least):
-        yield np.flatnonzero(observed[first[group]]), order[stops[group] - counts[group] : stops[group]]
+    order = np.argsort(keys, kind="stable")
+    ahead = keys[order]
+    return order.astype(np.int64), np.flatnonzero(np.append(True, ahead[1:] != ahead[:-1])[: len(keys)])
+
+
+def pattern_groups(observed: Flags, least: int = 0) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield (observed columns, row numbers) for each pattern of at least so many rows in a mask (n, d)."""
+    order, starts = pattern_order(observed)
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
+        if stop - start >= least:
+            yield np.flatnonzero(observed[order[start]]), order[start:stop]
 
 
 class _User:

@@ -6,8 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._arrays import IN_MEMORY, Array, Codes, np, pattern_groups, row_chunks, rows_within
+from .._arrays import (
+    IN_MEMORY,
+    Array,
+    Codes,
+    Flags,
+    np,
+    parallel_each,
+    pattern_groups,
+    pattern_order,
+    row_chunks,
+    rows_within,
+    workers,
+)
 from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
+from ..kernels.observed import ObservedDistances
 from .covariance import FAR, Covariance, Diagonal, Full, Spherical
 from .density import NEAR, Density, Outcomes, Within, bells_within, gaussian_kernel, number_outcomes
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
@@ -80,9 +93,9 @@ class Gaussian(Density):
             kept = [self.used[c] for c in columns]
             return _scores(self.covariance.marginal(columns), cells, self.means[:, kept])
 
-        def together(cells: Array) -> Array:
+        def together(cells: Array, alike: Flags) -> Array:
             assert isinstance(self.covariance, Full)
-            squares, log_det = distances_by_size(self.covariance, cells, self.means[:, self.used])
+            squares, log_det = observed_distances(self.covariance, cells, alike, self.means[:, self.used])
             return np.asarray(-0.5 * (squares + log_det + (~np.isnan(cells)).sum(axis=1)[:, None] * LOG_2PI))
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
@@ -224,26 +237,29 @@ def integrate_missing(
     rows: Array,
     used: Sequence[int],
     score: Callable[[Array, Sequence[int] | None], Array],
-    together: Callable[[Array], Array] | None = None,
+    together: Callable[[Array, Flags], Array] | None = None,
 ) -> Array:
     """Return log densities (n, k) of rows (n, d), those that miss the same cells (NaN) computed together.
 
     `score(cells, columns)` gives those of complete cells of the `used` columns, or of some of them by position among
-    these. `together(cells)`, if given, those of incomplete rows, for where patterns are many. A row with no cell
-    observed has the log density 0.
+    these. `together(cells, alike)`, if given, those of incomplete rows, for where patterns are many; `alike` (n,) says
+    which miss the cells that the row before misses. A row with no cell observed has the log density 0.
     """
     rows = rows if len(used) == rows.shape[1] else rows[:, used]
     scores = score(rows, None)
     incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
-    if len(incomplete):
-        part = rows[incomplete]
-        groups = list(pattern_groups(~np.isnan(part)))
-        if together is not None and len(groups) * MANY > len(part):
-            scores[incomplete] = together(part)
-            return scores
-        for observed, index in groups:
-            columns = observed.tolist()
-            scores[incomplete[index]] = score(part[index][:, columns], columns) if columns else 0.0
+    if not len(incomplete):
+        return scores
+    part = rows[incomplete]
+    order, starts = pattern_order(np.isnan(part))
+    if together is not None and len(starts) * MANY > len(part):
+        alike = np.ones(len(part), dtype=bool)
+        alike[starts] = False
+        scores[incomplete[order]] = together(part[order], alike)
+        return scores
+    for index in np.split(order, starts[1:]):
+        columns = np.flatnonzero(~np.isnan(part[index[0]])).tolist()
+        scores[incomplete[index]] = score(part[index][:, columns], columns) if columns else 0.0
     return scores
 
 
@@ -289,78 +305,14 @@ def _scorer_on_device(
     return score
 
 
-def distances_by_size(covariance: Full, rows: Array, means: Array) -> tuple[Array, Array]:
-    """Return squared distances and log determinants (n, k) over the cells that rows have, equally many at once.
+def observed_distances(covariance: Full, rows: Array, alike: Flags, means: Array) -> tuple[Array, Array]:
+    """Return squared distances and log determinants (n, k) over the cells that rows have: see `ObservedDistances`."""
+    (n, d), k = rows.shape, len(means)
+    given = ObservedDistances.of(covariance.dense(), covariance.whitener.transpose(1, 0, 2), covariance.log_det)
+    squares, log_det = out = np.empty((2, n, k))
 
-    Where less than half of the cells are missing it is these that take inverses of their own: see `_FewMissing`.
-    """
-    present = ~np.isnan(rows)
-    counts, d = present.sum(axis=1), rows.shape[1]
-    distances, log_det = np.zeros((2, len(rows), len(means)))
-    few = _FewMissing.of(covariance)
-    for o in np.unique(counts[counts > 0]).tolist():
-        own = np.flatnonzero(counts == o)
-        if 2 * o > d:
-            for chunk in row_chunks(len(own), rows_within(16 * (d + (d - o) ** 2), IN_MEMORY)):
-                index = own[chunk]
-                distances[index], log_det[index] = few.distances(rows[index], means)
-            continue
-        for chunk in row_chunks(len(own), rows_within(16 * o**2, IN_MEMORY)):
-            index = own[chunk]
-            packed = np.packbits(present[index], axis=1)
-            _, first, pattern = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-            observed = np.nonzero(present[index[first]])[1].reshape(-1, o)
-            x, at = rows[index][present[index]].reshape(-1, o), observed[pattern.reshape(-1)]
-            for g in range(covariance.g):
-                sigma = covariance.matrix(g)
-                sd = np.sqrt(np.diagonal(sigma))
-                within = (sigma / sd[:, None] / sd)[observed[:, :, None], observed[:, None, :]]
-                precision = np.linalg.inv(within)[pattern.reshape(-1)]
-                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1)
-                for k in [g] if covariance.g > 1 else range(len(means)):
-                    z = (x - means[k][at]) / sd[at]
-                    distances[index, k] = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
-                    log_det[index, k] = constant[pattern.reshape(-1)]
-    return distances, log_det
+    def fill(part: slice) -> None:
+        out[:, part] = given(rows[part], alike[part], means)
 
-
-@dataclass(frozen=True, slots=True)
-class _FewMissing:
-    """Full covariances as rows with few missing cells ask them, in units of the standard deviations `sd` (g, d).
-
-    With W Σ Wᵀ = I and P = WᵀW, the distance over the cells that a row has is the least |W z|² over its missing cells,
-    which is where these are −P_mm⁻¹ P_mo z_o; and |Σ_oo| = |Σ| |P_mm|. So a row takes the inverse of a matrix of its
-    missing cells, and a product with W; what rounding does to the former moves |W z|² by its square alone.
-    """
-
-    whitener: Array  # (g, d, d)
-    precision: Array  # (g, d, d)
-    sd: Array
-    log_det: Array
-
-    @classmethod
-    def of(cls, covariance: Full) -> _FewMissing:
-        """Return those of the covariances, factored already."""
-        sd = np.sqrt(covariance.variance)
-        whitener = covariance.whitener.transpose(1, 0, 2) * sd[:, None]
-        return cls(whitener, whitener.transpose(0, 2, 1) @ whitener, sd, covariance.log_det)
-
-    def distances(self, rows: Array, means: Array) -> tuple[Array, Array]:
-        """Return squared distances and log determinants (n, k) of rows (n, d) that miss equally many cells."""
-        present = ~np.isnan(rows)
-        _, first, pattern = np.unique(np.packbits(present, axis=1), axis=0, return_index=True, return_inverse=True)
-        gone, pattern = np.nonzero(~present[first])[1].reshape(len(first), -1), pattern.reshape(-1)
-        missing, place = gone[pattern], np.arange(len(rows))[:, None]
-        distances, log_det = np.empty((2, len(rows), len(means)))
-        for g, (whitener, precision, sd) in enumerate(zip(self.whitener, self.precision, self.sd, strict=True)):
-            within = precision[gone[:, :, None], gone[:, None, :]]
-            inverse = np.linalg.inv(within)[pattern]
-            constant = self.log_det[g] + np.linalg.slogdet(within)[1] - 2.0 * np.log(sd)[gone].sum(axis=1)
-            for k in [g] if len(self.sd) > 1 else range(len(means)):
-                z = np.where(present, (rows - means[k]) / sd, 0.0)
-                pulled = np.take_along_axis(z @ precision, missing, axis=1)
-                z[place, missing] = -(inverse @ pulled[:, :, None])[:, :, 0]
-                white = z @ whitener.T
-                distances[:, k] = np.einsum("nd,nd->n", white, white)
-                log_det[:, k] = constant[pattern]
-        return distances, log_det
+    parallel_each(fill, row_chunks(n, n // workers() + 1), cost=2.0 * rows.size * d * k)
+    return squares, log_det

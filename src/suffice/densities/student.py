@@ -7,11 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, parallel_each, pattern_groups, row_chunks, rows_within
+from .._arrays import (
+    IN_MEMORY,
+    Array,
+    Codes,
+    Flags,
+    gammaln,
+    np,
+    parallel_each,
+    pattern_groups,
+    row_chunks,
+    rows_within,
+)
 from .counts import fill_missing
 from .covariance import Covariance, Full
 from .density import FAR, Density, Outcomes, Within, bells_within, number_outcomes
-from .gaussian import LOG_2PI, Gaussian, distances_by_size, integrate_missing
+from .gaussian import LOG_2PI, Gaussian, integrate_missing, observed_distances
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 
@@ -53,14 +64,12 @@ class MultivariateT(Density):
                 return self._scores(self.scale, cells, list(self.used))
             return self._scores(self.scale.marginal(columns), cells, [self.used[c] for c in columns])
 
-        return integrate_missing(rows, self.used, score, self._scores_by_size if isinstance(self.scale, Full) else None)
+        return integrate_missing(rows, self.used, score, self._together if isinstance(self.scale, Full) else None)
 
-    def _scores_by_size(self, cells: Array) -> Array:
+    def _together(self, cells: Array, alike: Flags) -> Array:
         """Return log densities (n, k) of the used columns of rows with missing cells, for where patterns are many."""
         assert isinstance(self.scale, Full)
-        return self._of_distances(cells, *distances_by_size(self.scale, cells, self.location[:, self.used]))
-
-    def _of_distances(self, cells: Array, squares: Array, log_det: Array) -> Array:
+        squares, log_det = observed_distances(self.scale, cells, alike, self.location[:, self.used])
         squares /= self.inflation
         d = (~np.isnan(cells)).sum(axis=1)[:, None]
         constant = log_t_constant(self.df, d) - 0.5 * (log_det + d * (np.log(self.inflation) + LOG_2PI))

@@ -31,6 +31,7 @@ FUNCTIONS = {
     "suffice_shapley": "pppnpnnpppnpnnppp",
     "suffice_student": "ppnnppppp",
     "suffice_tempered": "ppppppnnf",
+    "suffice_observed": "ppnnpnpppnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
     "suffice_boost": "pnnppppnnpfnppnnnnnpppppppppppppppp",
 }
