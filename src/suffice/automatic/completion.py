@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian
 from ..em.cell_passes import fill
-from ..em.cells import complete_shared
+from ..em.cells import complete_rows_shared, complete_shared
+from ..em.step import expected_cells
 from ..stats import FullScatter, GaussianStats, PatternStats
 
 STEPS = 10
@@ -31,6 +32,14 @@ def complete_each(tables: Sequence[PatternStats]) -> list[GaussianStats]:
     return complete_shared(tables, STEPS)
 
 
+def complete_rows(rows: Array, weight: Array, codes: Codes | None = None, k: int = 1) -> GaussianStats:
+    """Return the same of rows (n, p), of one class without `codes`: their patterns may be as many as they are."""
+    codes = np.zeros(len(rows), dtype=np.int64) if codes is None else codes
+    if not np.isnan(rows).any():
+        return GaussianStats.summarize(rows, codes, k, weight).dense()
+    return complete_rows_shared(rows, codes, k, weight, STEPS)
+
+
 def fill_blindly(rows: Array, stats: GaussianStats) -> Array:
     """Return rows with missing cells regressed on the others under one Gaussian for all classes: no label is used."""
     if not np.isnan(rows).any():
@@ -40,8 +49,7 @@ def fill_blindly(rows: Array, stats: GaussianStats) -> Array:
     apart = stats.mean - center
     sigma = stats.scatter.values.sum(axis=0) / stats.weight.sum() + (apart * share[:, None]).T @ apart
     sigma[np.diag_indices(len(sigma))] += RIDGE * max(float(np.trace(sigma)) / len(sigma), 1e-290)
-    law = Gaussian(center[None], Full.factor(sigma[None]), tuple(range(len(sigma))))
-    return law.condition(rows, np.ones((len(rows), 1)))
+    return expected_cells(rows, center, sigma)
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Guess:
     @classmethod
     def of(cls, cells: Array, weight: Array) -> Guess:
         """Return the one that EM finds for rows (n, p) of these weights."""
-        done = complete_tied(PatternStats.summarize(cells, None, 1, weight))
+        done = complete_rows(cells, weight)
         covariance = done.scatter.values[0] / done.weight[0]
         covariance[np.diag_indices(len(covariance))] += 1e-8
         return cls(done.mean[0], covariance)

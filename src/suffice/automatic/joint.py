@@ -22,7 +22,7 @@ from ..stats.counts import CodedColumns
 from ..stats.rows import take_rows
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
-from .completion import STEPS, complete_tied
+from .completion import STEPS, complete_rows, complete_tied
 from .members.gaussian import GaussianPart
 from .statistics import MemberRows, MemberStats
 
@@ -187,9 +187,9 @@ def _choose(
         fold, k = place[some] % FOLDS, len(member.stats.weight)
         for f in range(JUDGING):
             own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-            stats = PatternStats.summarize(cells[others], codes[others], k, weight[others])
-            if len(own) and stats.column_weight().any(axis=0).all():
-                _add_up(WishartClasses(complete_tied(stats), member.tau), cells[own], codes[own], weight[own], total)
+            if len(own) and not np.isnan(cells[others]).all(axis=0).any():
+                rest = complete_rows(cells[others], weight[others], codes[others], k)
+                _add_up(WishartClasses(rest, member.tau), cells[own], codes[own], weight[own], total)
     if not total:
         return np.inf, 1.0
     sphere, strength = max(total, key=lambda key: (total[key], key))

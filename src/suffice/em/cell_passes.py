@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -15,7 +15,7 @@ from ..errors import DataError, either
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
 from .cells import PatternGroup, Units, check_columns, climb_from, groups_of
-from .step import Moments, Parts, Point, Regressions, add_up, as_scatter, expect, maximize
+from .step import Moments, Point, Regressions, add_up, as_scatter, expect, maximize, row_parts
 
 
 def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
@@ -57,38 +57,6 @@ def _expect(cells: Array, row: Codes, codes: Codes, weight: Array, density: Gaus
     parts = row_parts(cells, row, codes, weight, len(covariance) == 1)
     found = add_up(parts, total, means, Regressions.under(covariance))
     return replace(found, first=found.first * scale, second=found.second * scale[:, None] * scale)
-
-
-def row_parts(cells: Array, row: Codes, codes: Codes, weight: Array, one: bool) -> Iterator[Parts]:
-    """Yield rows `row` (e,) of `cells` (n, d) by their number of observed cells, those of a pattern together.
-
-    `one` says that there is one covariance; else rows of different classes `codes` (e,) have different ones.
-    """
-    if not len(row) or not cells.shape[1]:
-        return
-    seen = ~np.isnan(cells)
-    counts = seen.sum(axis=1)
-    packed = np.ascontiguousarray(np.packbits(seen, axis=1))
-    _, number = np.unique(packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_inverse=True)
-    key = number[row] if one else number[row] * (int(codes.max(initial=0)) + 1) + codes
-    for o in np.unique(counts[row]):
-        own = np.flatnonzero(counts[row] == o)
-        _, first, pattern = np.unique(key[own], return_index=True, return_inverse=True)
-        order = np.argsort(pattern, kind="stable")
-        own, pattern, first = own[order], pattern[order], own[first]
-        sorted_cells = np.argsort(~seen[row[first]], axis=1, kind="stable")
-        observed = sorted_cells[:, :o]
-        yield from Parts(
-            observed,
-            sorted_cells[:, o:],
-            np.zeros(len(first), dtype=np.int64) if one else codes[first],
-            np.bincount(pattern, weights=weight[own]).astype(np.float64),
-            pattern,
-            codes[own],
-            weight[own],
-            np.zeros(len(own), dtype=bool),
-            cells[row[own][:, None], observed[pattern]],
-        ).bounded()
 
 
 def _statistics(moments: Moments, density: Gaussian, form: type[Scatter]) -> GaussianStats:

@@ -14,7 +14,7 @@ from ..densities.covariance import FLOOR, ROUNDING
 from ..errors import DataError, setting
 from ..notes import Kind, Note
 from ..schema import Level
-from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
 from ..stats.rows import taken
 from ..stats.scatter import Scatter
@@ -30,6 +30,7 @@ from .step import (
     maximize,
     nearest_spd,
     prior_ridge,
+    row_parts,
     without_rounding,
 )
 
@@ -284,8 +285,10 @@ def problem_of(groups: Sequence[PatternGroup], units: Units, stats: PatternStats
         if group.observed.shape[1] == d:
             whole[np.zeros(1, dtype=np.int64) if shared else group.owner] = scatter
             scatter = np.zeros((0, d, d))
-        parts += _parts(group, units, scatter, shared).bounded()
-    return PatternProblem(parts, weight, whole, units.lonely(shared), units.within, units.ridge(shared, weight))
+        parts.append(_parts(group, units, scatter, shared))
+    return PatternProblem(
+        parts and [Parts.joined(parts)], weight, whole, units.lonely(shared), units.within, units.ridge(shared, weight)
+    )
 
 
 def _parts(group: PatternGroup, units: Units, scatter: Array, shared: bool) -> Parts:
@@ -299,24 +302,12 @@ def _parts(group: PatternGroup, units: Units, scatter: Array, shared: bool) -> P
     pattern = np.concatenate([own, root_of])
     owner = np.concatenate([group.owner, np.zeros(len(root_of), dtype=np.int64) if shared else unit[root_of]])
     order = np.argsort(pattern, kind="stable")
-    return Parts(
-        observed,
-        _complement(observed, len(units.scale)),
-        unit,
-        np.bincount(own, weights=group.weight, minlength=len(observed)).astype(np.float64),
-        pattern[order],
-        owner[order],
-        np.concatenate([group.weight, np.ones(len(root_of))])[order],
-        (np.arange(len(pattern)) >= len(own))[order],
-        np.concatenate([cells, roots])[order],
-    )
-
-
-def _complement(observed: Codes, d: int) -> Codes:
-    """Return the columns (s, d − o) that are not among `observed` (s, o), in ascending order."""
-    gone = np.ones((len(observed), d), dtype=bool)
-    np.put_along_axis(gone, observed, False, axis=1)
-    return np.nonzero(gone)[1].reshape(len(observed), -1)
+    seen, full = np.zeros((len(observed), len(units.scale)), dtype=bool), np.zeros((len(pattern), len(units.scale)))
+    np.put_along_axis(seen, observed, True, axis=1)
+    np.put_along_axis(full, observed[pattern], np.concatenate([cells, roots]), axis=1)
+    mass = np.bincount(own, weights=group.weight, minlength=len(observed)).astype(np.float64)
+    weight, centred = np.concatenate([group.weight, np.ones(len(root_of))]), np.arange(len(pattern)) >= len(own)
+    return Parts(seen, unit, mass, pattern[order], owner[order], weight[order], centred[order], full[order])
 
 
 def _roots(scatter: Array) -> tuple[Codes, Array]:
@@ -336,8 +327,25 @@ def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[Gaussian
     """
     groups = [groups_of(stats.dense()) for stats in tables]
     units = [standard_units(own, stats.k, stats.d) for own, stats in zip(groups, tables, strict=True)]
-    problems = [problem_of(*each) for each in zip(groups, units, tables, strict=True)]
-    parts, sizes = _side_by_side(problems), [stats.k for stats in tables]
+    return _stepped([problem_of(*each) for each in zip(groups, units, tables, strict=True)], units, steps)
+
+
+def complete_rows_shared(rows: Array, codes: Codes, k: int, weight: Array, steps: int) -> GaussianStats:
+    """Return the same of rows (n, d), whose patterns may be as many as they are."""
+    seen = ~np.isnan(rows)
+    whole, holed = seen.all(axis=1), np.flatnonzero(seen.any(axis=1) & ~seen.all(axis=1))
+    stats = PatternStats(GaussianStats.summarize(rows[whole], codes[whole], k, weight[whole]), {})
+    cells = GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter)
+    units = Units.of(cells.weight, cells.mean, cells.scatter.values)
+    problem, own, w = problem_of(groups_of(stats), units, stats), codes[holed].astype(np.int64), weight[holed]
+    parts = [*problem.parts, *row_parts((rows - units.center) / units.scale, holed, own, w, False)]
+    total = problem.weight + np.bincount(own, weights=w, minlength=k)
+    return _stepped([replace(problem, parts=parts, weight=total)], [units], steps)[0]
+
+
+def _stepped(problems: Sequence[PatternProblem], units: Sequence[Units], steps: int) -> list[GaussianStats]:
+    """Return the statistics of tables in these units after so many steps."""
+    parts, sizes = _side_by_side(problems), [len(own.weight) for own in problems]
     weight = np.concatenate([own.weight for own in problems])
     whole = np.concatenate([own.whole for own in problems])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -354,19 +362,16 @@ def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[Gaussian
             scatter = moments.second - moments.first[:, :, None] * step[:, None, :]
             shared = np.add.reduceat(scatter, starts, axis=0) / total[:, None, None]
     found = []
-    for own, stats, start in zip(units, tables, starts, strict=True):
-        part = slice(start, start + stats.k)
+    for own, start, size in zip(units, starts, sizes, strict=True):
+        part = slice(start, start + size)
         found.append(own.restored(weight[part], mean[part], scatter[part], FullScatter))
     return found
 
 
 def _side_by_side(problems: Sequence[PatternProblem]) -> list[Parts]:
-    """Return the parts of all problems, classes of each counted on from the one before, in as few pieces as fit."""
-    alike: dict[int, list[Parts]] = {}
-    start = 0
+    """Return the parts of all problems as one, classes of each counted on from the one before."""
+    parts, start = [], 0
     for own in problems:
-        for part in own.parts:
-            moved = replace(part, unit=part.unit + start, owner=part.owner + start)
-            alike.setdefault(part.observed.shape[1], []).append(moved)
+        parts += [replace(part, unit=part.unit + start, owner=part.owner + start) for part in own.parts]
         start += len(own.weight)
-    return [piece for some in alike.values() for piece in Parts.joined(some).bounded()]
+    return parts and [Parts.joined(parts)]

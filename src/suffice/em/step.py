@@ -1,4 +1,4 @@
-"""One EM step for Gaussians with missing cells, for all patterns of one size at once.
+"""One EM step for Gaussians with missing cells, for all patterns at once.
 
 Under N(μ, Σ) the missing cells of a row are μ_m + B (x_o − μ_o) plus noise of covariance C, B = Σ_mo Σ_oo⁻¹ and
 C = Σ_mm − B Σ_om. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹: a few missing cells cost the
@@ -11,18 +11,20 @@ cells are imputed and drawn: one Cholesky factor that holds slopes and a factor 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, Flags, np, row_chunks, rows_within
+from .._arrays import Array, Codes, Flags, np
 from ..densities.covariance import FLOOR, USABLE, correlations, least_amount, shrink
+from ..kernels.filling import fill_in
+from ..stats.rows import taken
 
 # A correlation matrix with a lower eigenvalue is too near singular to regress with. Estimates are kept above USABLE:
 # at half of that no covariance that was mended, or is an estimate, comes to be mended again for rounding.
 SINGULAR = 0.5 * USABLE
 PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
-BY_PATTERN, BY_ROW = ("observed", "missing", "unit", "mass"), ("pattern", "owner", "weight", "centred", "cells")
+BY_PATTERN, BY_ROW = ("seen", "unit", "mass"), ("pattern", "owner", "weight", "centred", "cells")
 LEAST_SHARE = 1e-5  # and at least this share of the variances
 
 
@@ -59,20 +61,18 @@ class Regressions:
         of = np.arange(len(covariance)) if of is None else of
         return cls(covariance, precision, np.linalg.slogdet(covariance)[1], of)
 
-    def given(self, unit: Codes, observed: Codes, missing: Codes) -> Given:
-        """Return the regressions of `missing` (s, m) on `observed` cells (s, o), each in its `unit` (s,)."""
-        own, seen, gone = self.of[unit], observed, missing
-        at = own[:, None, None]
-        if missing.shape[1] <= observed.shape[1]:
-            within = self.precision[at, gone[:, :, None], gone[:, None, :]]
+    def given(self, observed: Codes, missing: Codes) -> Given:
+        """Return the regressions of cells (m,) on observed ones (o,), under each of the covariances."""
+        across = missing[:, None]
+        if len(missing) <= len(observed):
+            within = self.precision[:, across, missing]
             noise: Array = np.asarray(np.linalg.inv(within), dtype=np.float64)
-            slopes = -noise @ self.precision[at, gone[:, :, None], seen[:, None, :]]
-            return Given(slopes, noise, np.asarray(self.log_det[own] + _log_det(within), dtype=np.float64))
-        within = self.covariance[at, seen[:, :, None], seen[:, None, :]]
-        across = self.covariance[at, gone[:, :, None], seen[:, None, :]]
-        slopes = across @ np.linalg.inv(within)
-        noise = self.covariance[at, gone[:, :, None], gone[:, None, :]] - slopes @ across.transpose(0, 2, 1)
-        return Given(slopes, np.asarray(noise, dtype=np.float64), _log_det(within))
+            log_det = self.log_det + np.linalg.slogdet(within)[1]
+            return Given(-noise @ self.precision[:, across, observed], noise, np.asarray(log_det, dtype=np.float64))
+        within, slopes = self.covariance[:, observed[:, None], observed], self.covariance[:, across, observed]
+        turned = np.asarray(np.linalg.solve(within, slopes.transpose(0, 2, 1)), dtype=np.float64)
+        noise = self.covariance[:, across, missing] - slopes @ turned
+        return Given(turned.transpose(0, 2, 1), noise, np.asarray(np.linalg.slogdet(within)[1], dtype=np.float64))
 
 
 def nearest_spd(covariance: Array) -> tuple[Array, Flags]:
@@ -112,13 +112,6 @@ def without_rounding(scatter: Array) -> Array:
     return np.asarray(found)
 
 
-def _log_det(matrices: Array) -> Array:
-    """Return log determinants of positive definite matrices (s, m, m)."""
-    if matrices.shape[1] == 1:
-        return np.asarray(np.log(matrices[:, 0, 0]))
-    return np.asarray(np.linalg.slogdet(matrices)[1])
-
-
 @dataclass(frozen=True, slots=True)
 class Point:
     """Parameters: means (k, d), and covariances (k, d, d) or the shared one (1, d, d)."""
@@ -134,48 +127,61 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Rows, or what stands for them, whose patterns have equally many observed cells.
+    """Rows, or what stands for them, in the order of their patterns.
 
     A row is the mean of the rows of one class and pattern; or, `centred`, one of the rows R whose RᵀR is the scatter of
     such rows about their mean, which a regression carries along like any other rows.
     """
 
-    observed: Codes  # (s, o) by pattern and covariance
-    missing: Codes  # (s, m)
+    seen: Flags  # (s, d) cells observed, by pattern and covariance
     unit: Codes  # (s,) number of the covariance
     mass: Array  # (s,) weight
-    pattern: Codes  # (r,) row of `observed`
+    pattern: Codes  # (r,) row of `seen`
     owner: Codes  # (r,) class numbers
     weight: Array  # (r,)
     centred: Flags  # (r,)
-    cells: Array  # (r, o)
+    cells: Array  # (r, d) anything where a cell is missing
 
     def take(self, classes: Codes, units: Codes) -> Parts:
         """Return what belongs to some classes and covariances (both ascending), numbered anew."""
         kept, rows = np.isin(self.unit, units), np.isin(self.owner, classes)
-        found, number = self._cut(kept, rows), np.cumsum(kept) - 1
+        found, number = taken(taken(self, kept, *BY_PATTERN), rows, *BY_ROW), np.cumsum(kept) - 1
         unit, owner = np.searchsorted(units, found.unit), np.searchsorted(classes, found.owner)
         return replace(found, unit=unit, pattern=number[found.pattern], owner=owner)
 
-    def _cut(self, patterns: slice | Flags, rows: slice | Flags) -> Parts:
-        """Return some of the patterns and rows; these still have their numbers."""
-        by_pattern = {name: getattr(self, name)[patterns] for name in BY_PATTERN}
-        return Parts(**by_pattern, **{name: getattr(self, name)[rows] for name in BY_ROW})
-
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return parts with equally many observed cells as one."""
+        """Return parts as one."""
         whole = {name: np.concatenate([getattr(own, name) for own in parts]) for name in (*BY_PATTERN, *BY_ROW)}
-        before = np.cumsum([0, *(len(own.observed) for own in parts[:-1])])
+        before = np.cumsum([0, *(len(own.seen) for own in parts[:-1])])
         return cls(**whole | {"pattern": whole["pattern"] + np.repeat(before, [len(own.pattern) for own in parts])})
 
-    def bounded(self) -> Iterator[Parts]:
-        """Yield the parts a bounded number of patterns at a time; rows must be in the order of their patterns."""
-        s, o = self.observed.shape
-        size = rows_within(16 * (o + self.missing.shape[1]) ** 2, IN_MEMORY)
-        for part in row_chunks(s, size):
-            found = self._cut(part, slice(*np.searchsorted(self.pattern, [part.start, part.stop]).tolist()))
-            yield replace(found, pattern=found.pattern - part.start)
+
+def row_parts(cells: Array, row: Codes, codes: Codes, weight: Array, one: bool) -> list[Parts]:
+    """Return rows `row` (e,) of `cells` (n, d), of classes `codes` and weights (e,); nothing if there are none.
+
+    `one` says that there is one covariance; else rows of different classes have different ones.
+    """
+    if not len(row) or not cells.shape[1]:
+        return []
+    seen = ~np.isnan(cells[row])
+    packed = np.ascontiguousarray(np.packbits(seen, axis=1))
+    _, key = np.unique(packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_inverse=True)
+    key = key if one else key * (int(codes.max(initial=0)) + 1) + codes
+    order = np.argsort(key, kind="stable")
+    _, first, pattern = np.unique(key[order], return_index=True, return_inverse=True)
+    own, w = codes[order], weight[order]
+    unit = np.zeros(len(first), dtype=np.int64) if one else own[first]
+    mass = np.bincount(pattern, weights=w).astype(np.float64)
+    return [Parts(seen[order[first]], unit, mass, pattern, own, w, np.zeros(len(own), dtype=bool), cells[row[order]])]
+
+
+def expected_cells(rows: Array, mean: Array, covariance: Array) -> Array:
+    """Return rows (n, d) with missing cells (NaN) as N(`mean`, `covariance`) expects them given the others."""
+    holed, ones = np.flatnonzero(np.isnan(rows).any(axis=1)), np.ones(len(rows))
+    parts = row_parts(rows, holed, holed, ones[holed], True)
+    away = add_up(parts, ones, np.tile(mean, (len(rows), 1)), Regressions.under(covariance[None])).first
+    return np.where(np.isnan(rows), mean + away, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,53 +225,27 @@ def add_up(
     g = len(regressions.of)
     left, halves = np.zeros((g, d, d)), np.zeros(g)
     first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
+    matrices = regressions.precision, regressions.covariance, regressions.log_det
     for part in parts:
-        delta = _fill(part, mean, regressions, left, halves)
-        _add_rows(part, delta, first, squares)
+        rows = part.pattern, part.owner, part.weight, part.centred
+        patterns = part.seen, regressions.of[part.unit], part.unit, part.mass
+        delta = fill_in(part.cells, rows, patterns, mean, matrices, (first, left, halves))
+        _add_squares(part, delta, squares)
     likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, regressions.precision[regressions.of])
     return Moments(weight, first, squares + left, likelihood)
 
 
-def _add_rows(part: Parts, delta: Array, first: Array, squares: Array) -> None:
-    """Add Σ w δ of rows (r, d) to `first` (k, d) and Σ w δδᵀ to `squares` (g, d, d)."""
-    pulled = delta * part.weight[:, None]
+def _add_squares(part: Parts, delta: Array, squares: Array) -> None:
+    """Add Σ w δδᵀ of rows (r, d) to `squares` (g, d, d); the rows are then multiplied by the roots of their weights."""
+    delta *= np.sqrt(part.weight)[:, None]
     if len(squares) == 1:
-        squares[0] += pulled.T @ delta
-        np.add.at(first, part.owner[~part.centred], pulled[~part.centred])
+        squares[0] += delta.T @ delta
         return
     order = np.argsort(part.owner, kind="stable")
-    delta, pulled, about = delta[order], pulled[order], ~part.centred[order]
     classes, starts = np.unique(part.owner[order], return_index=True)
-    for c, start, stop in zip(classes, starts, [*starts[1:], len(order)], strict=True):
-        squares[c] += pulled[start:stop].T @ delta[start:stop]
-        first[c] += about[start:stop] @ pulled[start:stop]
-
-
-def _fill(part: Parts, mean: Array, regressions: Regressions, left: Array, halves: Array) -> Array:
-    """Return the rows less their means, missing cells filled in (r, d).
-
-    Add what the regressions leave over to `left` (g, d, d), and half the log determinants of the observed cells'
-    covariances, each as often as the weight of its rows, to `halves` (g,).
-    """
-    o, m = part.observed.shape[1], part.missing.shape[1]
-    rows = np.arange(len(part.cells))[:, None]
-    observed = part.observed[part.pattern]
-    shift = part.cells - np.where(part.centred[:, None], 0.0, mean[part.owner[:, None], observed])
-    delta = np.empty((len(shift), mean.shape[1]))
-    delta[rows, observed] = shift
-    if m == 0:
-        np.add.at(halves, part.unit, 0.5 * part.mass * regressions.log_det[regressions.of[part.unit]])
-        return delta
-    given = regressions.given(part.unit, part.observed, part.missing)
-    np.add.at(halves, part.unit, 0.5 * part.mass * given.log_det)
-    if o:
-        filled = (given.slopes[part.pattern] @ shift[:, :, None])[:, :, 0]
-        delta[rows, part.missing[part.pattern]] = filled
-    else:
-        delta[:] = 0.0
-    at = part.unit[:, None, None], part.missing[:, :, None], part.missing[:, None, :]
-    np.add.at(left, at, given.noise * part.mass[:, None, None])
-    return delta
+    for c, own in zip(classes, np.split(order, starts[1:]), strict=True):
+        pulled = delta[own]
+        squares[c] += pulled.T @ pulled
 
 
 def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Point:

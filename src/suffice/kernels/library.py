@@ -27,6 +27,7 @@ FUNCTIONS = {
     "suffice_between_knots": "pnnpnpnp",
     "suffice_spline_ratios": "pnnnnpppppnpppnpp",
     "suffice_blend": "ppnnnn",
+    "suffice_fill": "pppppnppppnppppnpppppp",
     "suffice_take_out": "ppppnnppp",
     "suffice_shapley": "pppnpnnpppnpnnppp",
     "suffice_student": "ppnnppppp",

@@ -140,12 +140,12 @@ def _fill(part: _Shown, mean: Array, regressions: Regressions, first: Array, sec
     `left` (b, d, d).
     """
     squares, sums, mass = part.sums(mean)
-    seen, gone, b = part.observed, part.missing, len(mean)
+    seen, gone = part.observed, part.missing
     first[:, part.classes[:, None], seen] += sums
     second[:, seen[:, None], seen] += squares
     if not len(gone):
         return np.asarray(0.5 * mass * regressions.log_det)
-    given = regressions.given(np.arange(b), np.tile(seen, (b, 1)), np.tile(gone, (b, 1)))
+    given = regressions.given(seen, gone)
     turned = given.slopes.transpose(0, 2, 1)
     across = given.slopes @ squares
     first[:, part.classes[:, None], gone] += sums @ turned

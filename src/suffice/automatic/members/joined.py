@@ -17,10 +17,10 @@ from ..._arrays import Array, Codes, log_softmax, np
 from ...densities import MultivariateT
 from ...leave_one_out.wishart import WishartClasses
 from ...notes import Kind, Note
-from ...stats import FullScatter, GaussianStats, PatternStats
+from ...stats import FullScatter, GaussianStats
 from ...stats.statistic import Fields
 from ..columns import FrozenColumns
-from ..completion import complete_tied, fill_blindly
+from ..completion import complete_rows, fill_blindly
 from ..folds import FOLDS, by_fold, dealt
 from ..judge import HoldoutScorer
 from ..member import Candidate, Chosen, Setting, TrainingStats
@@ -184,7 +184,7 @@ def rows_of(version: str, known: TrainingStats, sample: Sample) -> Rows | None:
     count = count * (known.unlabelled.weight.sum() / count.sum())
     if np.isnan(labelled).any() or np.isnan(unlabelled).any():
         both = np.concatenate([labelled, unlabelled])
-        whole = complete_tied(PatternStats.summarize(both, None, 1, np.append(sample.weight, count)))
+        whole = complete_rows(both, np.append(sample.weight, count))
         both = fill_blindly(both, whole)
         labelled, unlabelled = both[:n], both[n:]
     return Rows(labelled, sample.codes, sample.weight, unlabelled, count, known.k)
