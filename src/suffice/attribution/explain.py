@@ -11,7 +11,6 @@ from .._arrays import (
     Codes,
     Flags,
     np,
-    parallel_map,
     pattern_groups,
     row_chunks,
     rows_within,
@@ -26,9 +25,7 @@ from .shapley import (
     EXACT_GAME,
     ORDERS,
     Chain,
-    added_in_orders,
     independent_terms,
-    ordered_terms,
     quadratic_terms,
     sample_orders,
     subset_game,
@@ -146,16 +143,11 @@ def _of_gaussian(density: Gaussian, rows: Array, orders: int | None, errors: boo
 def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return centred contributions (k, n, d) of rows without missing cells, and the variance of sampled ones."""
     d = rows.shape[1]
-    exact = d <= EXACT
     thin = isinstance(density.covariance, LowRank)
-    if not thin and (exact or (d <= QUADRATIC and not errors)):
+    if d <= EXACT or (d <= QUADRATIC and not thin and not errors):
         return Explanation(quadratic_terms(density, rows, orders or ORDERS))
-    if exact:
-        dense = Full.factor(density.covariance.dense())
-        return Explanation(quadratic_terms(Gaussian(density.means, dense, density.used), rows, 1))
     default = ORDERS if d <= QUADRATIC and not thin else FEW_ORDERS
-    every = sample_orders(d, orders or default)
-    return _mean_of_orders(_in_pairs(ordered_terms(density, rows, order) for order in every), errors)
+    return _mean(*Chain.normal(density).in_orders(rows, sample_orders(d, orders or default), errors))
 
 
 def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:
@@ -170,10 +162,10 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
     if d > EXACT_GAME:
         every = sample_orders(d, orders or FEW_ORDERS)
         if chain is not None:
-            return _chained(chain, table, every, errors)
+            return _mean(*chain.in_orders(table, every, errors))
         prefixes = density.prefixes(rows, every)
         if prefixes is not None:
-            return _mean_of_orders(_added_in_pairs(prefixes, every), errors)
+            return _mean_of_orders(prefixes, every, errors)
     found = [_played(value, missing[part], orders, errors) for part, value in density.marginals(rows)]
     return _joined(found)
 
@@ -192,36 +184,40 @@ def _played(value: Callable[[Codes], Array], missing: Flags, orders: int | None,
         if d > EXACT_GAME:
             every = sample_orders(d, orders or FEW_ORDERS)
             prefixes = (np.stack([value(order[: t + 1]).T for t in range(d)], axis=2) for order in every)
-            return _mean_of_orders(_added_in_pairs(prefixes, every), errors)
+            return _mean_of_orders(prefixes, every, errors)
         score = np.ascontiguousarray(subset_game(value, d))
     score[:, missing] = 0.0  # exactly, not to rounding
     return Explanation(_centred(score))
 
 
-def _mean_of_orders(terms: Iterable[Array], errors: bool) -> Explanation:
-    """Return the mean over orders of what each column adds (·, k, n, d) in some, centred, and its variance if asked.
+def _mean_of_orders(prefixes: Iterable[Array], orders: Codes, errors: bool) -> Explanation:
+    """Return the mean over orders of what each column adds to those before it, centred, and its variance if asked.
 
-    Orders come in pairs, each the reverse of the other, whose errors tend to cancel: the error is that of pair means.
+    `prefixes` are the log densities (k, n, d) of the first columns in each. Orders come in pairs, each the reverse of
+    the other, whose errors tend to cancel: the error is that of pair means.
     """
-    total, squares, pairs = np.zeros(()), np.zeros(()), 0
-    for each in terms:
-        apart = each - each.mean(axis=1, keepdims=True)
-        pair = apart[::2] + apart[1::2]
-        total, pairs = total + pair.sum(axis=0), pairs + len(pair)
-        if errors:
-            squares = squares + ((0.5 * pair) ** 2).sum(axis=0)
-    mean = total / (2 * pairs)
-    spread = np.maximum(squares / pairs - mean**2, 0.0) / max(pairs - 1, 1) if errors else None
+    total, squares = np.zeros(()), np.zeros(()) if errors else None
+    added = map(_added, prefixes, orders)
+    for pair in map(np.add, added, added):
+        total = total + pair
+        if squares is not None:
+            squares = squares + (0.5 * pair) ** 2
+    return _mean(total, squares, len(orders))
+
+
+def _added(prefixes: Array, order: Codes) -> Array:
+    """Return what each column adds (k, n, d) in an order, less its mean over classes."""
+    out = np.empty_like(prefixes)
+    out[..., order] = np.diff(prefixes, axis=2, prepend=0.0)
+    out -= out.mean(axis=0)
+    return out
+
+
+def _mean(total: Array, squares: Array | None, orders: int) -> Explanation:
+    """Return the mean of sums over orders, and its variance if there are those of squares of means of pairs."""
+    mean, pairs = total / orders, orders // 2
+    spread = None if squares is None else np.maximum(squares / pairs - mean**2, 0.0) / max(pairs - 1, 1)
     return Explanation(mean, None, spread)
-
-
-def _added_in_pairs(prefixes: Iterable[Array], orders: Codes) -> Iterator[Array]:
-    return map(added_in_orders, _in_pairs(prefixes), orders.reshape(-1, 2, orders.shape[1]))
-
-
-def _in_pairs(terms: Iterable[Array]) -> Iterator[Array]:
-    orders = iter(terms)
-    return map(np.stack, zip(orders, orders, strict=True))
 
 
 def _by_pattern(
@@ -242,21 +238,6 @@ def _by_pattern(
         if variance is not None and found.variance is not None:
             variance[:, *place] = found.variance
     return Explanation(score, None, variance)
-
-
-def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanation:
-    """Return the mean over orders of all columns, of which rows that miss cells have some."""
-
-    def answer(kept: list[int], cells: Array) -> Explanation:
-        place = np.full(rows.shape[1], -1)
-        place[[chain.gaussian.used[j] for j in kept]] = np.arange(len(kept))
-        some = place[orders]
-        own = some[some >= 0].reshape(len(orders), len(kept))
-        shape = chain.marginal(kept)
-        parts = row_chunks(len(cells), rows_within(32 * shape.gaussian.means.size, least=64))
-        return _joined(list(parallel_map(lambda part: _mean_of_orders(shape.terms(cells[part], own), errors), parts)))
-
-    return _by_pattern(chain.k, chain.gaussian.used, rows, answer, errors)
 
 
 def _by_subsets(chain: Chain, kept: list[int], cells: Array) -> Explanation:

@@ -12,6 +12,7 @@ from .._arrays import (
     Codes,
     Flags,
     gammaln,
+    invert_triangular,
     np,
     parallel_each,
     row_chunks,
@@ -19,10 +20,11 @@ from .._arrays import (
     single_blas_thread,
 )
 from .._foreign import given
-from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
+from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
+from ..kernels.orders import Laws
 
 EXACT = 12  # columns up to which all subsets of a Gaussian are added up: 4,096 matrices
 EXACT_GAME = 8  # the same where every subset is one evaluation of all rows
@@ -78,14 +80,21 @@ def _sampled_forms(correlation: Array, orders: int) -> Quadratics:
     every = sample_orders(d, orders)
     matrix, log_scale = np.zeros((d, d, d)), np.zeros(d)
     for part in row_chunks(len(every), rows_within(16 * d * d, IN_MEMORY)):
-        order = every[part]
-        lower = np.linalg.cholesky(correlation[order[:, :, None], order[:, None, :]])
-        step = np.empty(lower.shape)  # step[p, j] z is the standardised residual of column j given those before it
-        step[np.arange(len(order))[:, None, None], order[:, :, None], order[:, None, :]] = np.linalg.inv(lower)
+        step = _steps(correlation[None], every[part])[:, 0]
         by_column = np.swapaxes(step, 0, 1)
         matrix += np.swapaxes(by_column, 1, 2) @ by_column
-        np.add.at(log_scale, order, 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)))
+        log_scale -= 2.0 * np.log(np.diagonal(step, axis1=1, axis2=2)).sum(axis=0)
     return Quadratics(matrix / len(every), log_scale / len(every))
+
+
+def _steps(correlation: Array, orders: Codes) -> Array:
+    """Return matrices (orders, g, d, d): row j times z is the standardised residual of j given those before it."""
+    lower = np.linalg.cholesky(correlation[:, orders[:, :, None], orders[:, None, :]])
+    steps = np.empty((len(orders), *correlation.shape))
+    for i, order in enumerate(orders):
+        for step, own in zip(steps[i], lower[:, i], strict=True):
+            step[order[:, None], order] = invert_triangular(own)
+    return steps
 
 
 def subset_game(value: Callable[[Codes], Array], d: int) -> Array:
@@ -136,10 +145,8 @@ def independent_terms(density: Gaussian, covariance: Diagonal | Spherical, rows:
 def quadratic_terms(density: Gaussian, rows: Array, orders: int) -> Array:
     """Return the centred contributions (k, n, d) of complete rows as quadratic forms, exact or of so many orders."""
     covariance, means = density.covariance, density.means
-    matrices = covariance.dense()
-    deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+    every, deviation = _correlations(covariance)
     with single_blas_thread():
-        every = [m / np.outer(s, s) for m, s in zip(matrices, deviation, strict=True)]
         forms = [_exact_forms(own) if len(own) <= EXACT else _sampled_forms(own, orders) for own in every]
     if covariance.g == 1:
         return _linear_terms(rows, means, deviation[0], forms[0].matrix)
@@ -195,52 +202,6 @@ def _linear_terms(rows: Array, means: Array, deviation: Array, matrix: Array) ->
     return out
 
 
-def ordered_terms(density: Gaussian, rows: Array, order: Codes) -> Array:
-    """Return log p(x_j | the columns before j in this order), (k, n, d), of Gaussians over complete rows."""
-    covariance, means = density.covariance, density.means
-    out = np.empty((len(means), *rows.shape))
-    if isinstance(covariance, Diagonal | Spherical):
-        variance = covariance.diagonal().variance
-        out[...] = (rows - means[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
-    elif isinstance(covariance, LowRank):
-        for c in range(len(means)):
-            i = min(c, covariance.g - 1)
-            out[c] = _thin_terms(covariance, i, rows - means[c], order)
-    else:
-        in_order = covariance.marginal(order.tolist())
-        assert isinstance(in_order, Full)
-        sorted_factors = in_order.whitener  # W of the columns in this order
-        for c in range(len(means)):
-            whiten = sorted_factors[:, min(c, covariance.g - 1)]
-            z = (rows[:, order] - means[c, order]) @ whiten.T
-            out[c][:, order] = z * z - 2.0 * np.log(np.diagonal(whiten))
-    out += LOG_2PI
-    out *= -0.5
-    return out
-
-
-def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array:
-    """Return (x_j − E)² / V + log V (n, d), E and V given the columns before j, for a few directions and a floor.
-
-    The directions are latent numbers f ~ N(0, I), z_j = b_jᵀ f + noise: each column seen updates the mean and
-    covariance of f, so that no d × d matrix is made.
-    """
-    floor, scale = covariance.floor[i], covariance.scale[i]
-    loading = covariance.basis[i] * np.sqrt(np.maximum(covariance.values[i] - floor, 0.0))
-    z = rows / scale
-    mean, spread = np.zeros((len(rows), loading.shape[1])), np.eye(loading.shape[1])
-    out = np.empty(rows.shape)
-    for j in order:
-        gain = spread @ loading[j]
-        variance = float(loading[j] @ gain + floor)
-        residual = z[:, j] - mean @ loading[j]
-        out[:, j] = residual**2 / variance + np.log(variance)
-        mean += np.outer(residual, gain / variance)
-        spread -= np.outer(gain, gain / variance)
-    out += 2.0 * np.log(scale)
-    return out
-
-
 # ── Log densities of the first columns in an order, however many, from one factor of the order ────────────────────────
 #
 # Gaussians, Student t, and mixtures of either have them: all that a row says to these is squared distances, and the one
@@ -259,28 +220,35 @@ class PartsOfT(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Densities of k classes by columns in order: `gaussian` has the m centres and shapes, t where there is `df` (m,).
+    """Densities of k classes by columns in order: m t whose centres and shapes `gaussian` has, normal where ν = ∞.
 
-    `inflation` (m,) are the factors of t's shapes. Where a class has several, `owner` and `log_share` (m,) tell whose
-    each is and how much of it.
+    Of each, `df` (m,) is ν and `inflation` (m,) the factor of its shape; `owner` and `log_share` (m,) tell of which
+    class it is and how much of it.
     """
 
     gaussian: Gaussian
     k: int
-    df: Array | None = None
-    inflation: Array | None = None
-    owner: Codes | None = None
-    log_share: Array | None = None
+    df: Array
+    inflation: Array
+    owner: Codes
+    log_share: Array
+
+    @classmethod
+    def normal(cls, gaussian: Gaussian) -> Chain:
+        """Return the chain of one Gaussian a class."""
+        m = len(gaussian.means)
+        return cls(gaussian, m, np.full(m, np.inf), np.ones(m), np.arange(m), np.zeros(m))
 
     @classmethod
     def of(cls, density: Any) -> Chain | None:
         """Return the chain of a density, None where it is made of something else."""
         density = given(density)
         if isinstance(density, Mixture):
-            return cls(density.components, density.k, owner=density.owner, log_share=density.log_weight)
+            each = cls.normal(density.components)
+            return replace(each, k=density.k, owner=density.owner, log_share=density.log_weight)
         if isinstance(density, MultivariateT):
             shape = Gaussian(density.location, density.scale, density.used)
-            return cls(shape, len(density.location), density.df, density.inflation)
+            return replace(cls.normal(shape), df=density.df, inflation=density.inflation)
         if isinstance(density, PartsOfT):
             inner = cls.of(density.parts)
             assert inner is not None
@@ -294,76 +262,92 @@ class Chain:
         covariance = inner.covariance if whole else inner.covariance.marginal(places)
         return replace(self, gaussian=Gaussian(inner.means[:, columns], covariance, tuple(range(len(columns)))))
 
-    def terms(self, rows: Array, orders: Codes) -> Iterator[Array]:
-        """Yield log p(x_j | the columns before j), (·, k, n, d), of complete rows, in an even number of orders each."""
-        m, d = self.gaussian.means.shape
-        width = 8 * d * (8 * m * len(rows) + 3 * d * self.gaussian.covariance.g)
-        for part in row_chunks(len(orders), 2 * rows_within(2 * width, IN_MEMORY)):
-            with single_blas_thread():
-                squares, log_det = _ordered_squares(self.gaussian, rows, orders[part])
-            prefixes = self._log_densities(squares, log_det, np.arange(1, d + 1)[None])
-            yield added_in_orders(np.swapaxes(prefixes, 2, 3), orders[part])
+    def in_orders(self, rows: Array, orders: Codes, errors: bool) -> tuple[Array, Array | None, int]:
+        """Return the sum over orders of what columns add to those before them, less its mean over classes (k, n, d).
+
+        Each order (·, d) is followed by its reverse. Missing cells add 0, and so do columns that are not used. If
+        `errors`, the second are the sums of squares of the mean of each pair; the third is the number of orders.
+        """
+        used = list(self.gaussian.used)
+        cells = np.ascontiguousarray(rows[:, used], dtype=np.float64)
+        index = np.lexsort(np.packbits(np.isnan(cells), axis=1).T) if len(cells) else np.zeros(0, dtype=np.int64)
+        means = self.gaussian.means[:, used]
+        (m, d), g = means.shape, self.gaussian.covariance.g
+        total = np.zeros((1 + errors, len(cells), self.k, d))
+        place = np.full(rows.shape[1], -1)
+        place[used] = np.arange(d)
+        orders = place[orders][place[orders] >= 0].reshape(len(orders), d)
+        for part, factors in _factored(self.gaussian.covariance, orders):
+            laws = self._laws(d, np.log(factors.scale, order="C") * 2.0)
+
+            def fill(some: slice, part: Codes = part, factors: _Factors = factors, laws: Laws = laws) -> None:
+                own = cells[index[some]]
+                missing = np.isnan(own)
+                z = np.subtract(own, means[:, None], order="C")
+                z /= factors.scale[:, None]
+                z[:, missing] = 0.0
+                for at in range(0, len(part), 2):
+                    white, matrix = z[None], factors.matrix[at : at + 2] if len(factors.matrix) > 1 else factors.matrix
+                    if not factors.fixed:
+                        white = (z.reshape(g, -1, d) @ np.swapaxes(matrix, 2, 3)).reshape(2, *z.shape)
+                    laws.add(white, matrix, factors.fixed, part[at : at + 2], missing, *total[:, some])
+
+            size = rows_within(24 * m * d, least=64)
+            parallel_each(fill, row_chunks(len(cells), size), cost=4.0 * len(part) * m * cells.size * d)
+        sums = np.zeros((len(total), self.k, *rows.shape))
+        sums[:, :, index[:, None], used] = np.swapaxes(total, 1, 2)
+        return sums[0], sums[1] if errors else None, len(orders)
+
+    def _laws(self, d: int, log_scale: Array) -> Laws:
+        count, starts = np.arange(d + 1), np.searchsorted(self.owner, np.arange(self.k + 1))
+        constant = log_t_constant(self.df[:, None], count) - 0.5 * count * (np.log(self.inflation)[:, None] + LOG_2PI)
+        return Laws(constant, self.df, self.inflation, self.log_share, starts, log_scale)
 
     def subsets(self, rows: Array, chosen: Flags) -> Array:
         """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""
         m, d = self.gaussian.means.shape
         width = 32 * d * (m * len(rows) + d * self.gaussian.covariance.g)
-        out = np.empty((len(chosen), self.k, len(rows)))
+        out, laws = np.empty((len(chosen), self.k, len(rows))), self._laws(d, np.zeros((1, d)))
         for part in row_chunks(len(chosen), rows_within(width, IN_MEMORY)):
             own = chosen[part]
             with single_blas_thread():
                 squares, log_det = _subset_squares(self.gaussian, rows, own)
-            count = own.sum(axis=1, keepdims=True)
-            out[part] = self._log_densities(squares[:, :, None], log_det[..., None], count)[:, :, 0]
+            squares /= self.inflation[:, None]
+            count = own.sum(axis=1)
+            constant = laws.constant[:, count].T - 0.5 * log_det + self.log_share
+            decay = t_decay(squares, self.df[:, None], count[:, None, None])
+            out[part] = sum_within(constant[:, :, None] - decay, self.owner)
         return out
 
-    def _log_densities(self, squares: Array, log_det: Array, count: Codes) -> Array:
-        """Return log densities (·, k, c, n) from squared distances (·, m, c, n) in `count` columns (·, c).
 
-        `log_det` (·, m, c) are the log determinants of the covariances.
-        """
-        count = count[:, None]
-        if self.df is None or self.inflation is None:
-            found = -0.5 * (squares + (log_det + count * LOG_2PI)[..., None])
-        else:
-            squares /= self.inflation[:, None, None]
-            spread = log_det + count * (np.log(self.inflation)[:, None] + LOG_2PI)
-            constant = log_t_constant(self.df[:, None], count) - 0.5 * spread
-            found = constant[..., None] - t_decay(squares, self.df[:, None, None], count[..., None])
-        if self.owner is None or self.log_share is None:
-            return found
-        found += self.log_share[:, None, None]
-        return sum_within(found, self.owner)
+class _Factors(NamedTuple):
+    """What makes of cells, each over its `scale` (g, d), residuals given the columns before: see `Laws.add`."""
+
+    matrix: Array
+    scale: Array
+    fixed: bool
 
 
-def added_in_orders(prefixes: Array, orders: Codes) -> Array:
-    """Return what each column adds, (·, k, n, d), of log densities of the first columns in each order (·, d)."""
-    out = np.empty_like(prefixes)
-    for own, added, order in zip(out, np.diff(prefixes, axis=3, prepend=0.0), orders, strict=True):
-        own[..., order] = added
-    return out
-
-
-def _ordered_squares(density: Gaussian, rows: Array, orders: Codes) -> tuple[Array, Array]:
-    """Return squared distances (orders, m, d, n) in the first columns, and their log determinants (orders, m, d)."""
-    covariance = density.covariance
-    if not isinstance(covariance, Full):
-        return _squares_one_by_one(density, rows, orders)
-    correlation, z, deviation = _standardised(density, covariance, rows)
-    lower = np.linalg.cholesky(correlation[:, orders[:, :, None], orders[:, None]])  # (g, orders, d, d)
-    (m, n, d), g = z.shape, covariance.g
-    cells = z.reshape(g, -1, d)
-    if cells.shape[1] < d:
-        white = np.linalg.solve(lower, np.moveaxis(cells[:, :, orders], 1, 3))
-    else:  # the columns of inverses are put where the rows have them
-        turn = np.empty(lower.shape)
-        np.put_along_axis(turn, np.broadcast_to(orders[:, None], lower.shape), np.linalg.inv(lower), axis=3)
-        white = turn.reshape(g, -1, d) @ np.swapaxes(cells, 1, 2)
-    squares = np.cumsum(np.square(white, out=white).reshape(g, len(orders), d, -1), axis=2)
-    squares = np.moveaxis(squares.reshape(g, len(orders), d, -1, n), (0, 3), (1, 2)).reshape(len(orders), m, d, n)
-    log_variance = 2.0 * (np.log(np.diagonal(lower, axis1=2, axis2=3)) + np.log(deviation)[:, orders])
-    log_det = np.moveaxis(np.cumsum(log_variance, axis=2), 0, 1)
-    return squares, np.broadcast_to(log_det, (len(orders), m, d))
+def _factored(covariance: Covariance, orders: Codes) -> Iterator[tuple[Codes, _Factors]]:
+    """Yield pairs of orders with the factors of covariances in these, as many as are held at once."""
+    if isinstance(covariance, Full):
+        correlation, deviation = _correlations(covariance)
+        size = rows_within(16 * correlation.size, IN_MEMORY)
+        for part in row_chunks(len(orders), 2 * size):
+            with single_blas_thread():
+                steps = _steps(correlation, orders[part])
+            yield orders[part], _Factors(steps, deviation, False)
+    elif isinstance(covariance, LowRank):  # z_j = b_jᵀ f + noise, f ~ N(0, I): so that no d × d matrix is made
+        loadings = np.zeros((1, *covariance.scale.shape, max(map(len, covariance.values))))
+        for own, basis, values, floor in zip(
+            loadings[0], covariance.basis, covariance.values, covariance.floor, strict=True
+        ):
+            own[:, : len(values)] = -basis * np.sqrt(np.maximum(values / floor - 1.0, 0.0))
+        yield orders, _Factors(loadings, covariance.scale * np.sqrt(covariance.floor)[:, None], True)
+    else:
+        assert isinstance(covariance, Diagonal | Spherical)
+        deviation = np.sqrt(covariance.diagonal().variance)
+        yield orders, _Factors(np.zeros((1, *deviation.shape, 0)), deviation, True)
 
 
 def _subset_squares(density: Gaussian, rows: Array, chosen: Flags) -> tuple[Array, Array]:
@@ -373,7 +357,8 @@ def _subset_squares(density: Gaussian, rows: Array, chosen: Flags) -> tuple[Arra
     """
     covariance = density.covariance
     assert isinstance(covariance, Full)
-    correlation, z, deviation = _standardised(density, covariance, rows)
+    correlation, deviation = _correlations(covariance)
+    z = (rows - density.means[:, None]) / deviation[:, None]
     both = chosen[:, :, None] & chosen[:, None]
     lower = np.linalg.cholesky(np.where(both, correlation[:, None], np.eye(len(both[0]))))  # (g, subsets, d, d)
     m, n, d = z.shape
@@ -384,20 +369,8 @@ def _subset_squares(density: Gaussian, rows: Array, chosen: Flags) -> tuple[Arra
     return squares, np.broadcast_to(log_det, (len(chosen), m))
 
 
-def _standardised(density: Gaussian, covariance: Full, rows: Array) -> tuple[Array, Array, Array]:
-    """Return correlations (g, d, d), rows less each centre in standard deviations (m, n, d), and these (g, d)."""
+def _correlations(covariance: Covariance) -> tuple[Array, Array]:
+    """Return correlations (g, d, d) and standard deviations (g, d)."""
     matrices = covariance.dense()
     deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
-    correlation = matrices / deviation[:, :, None] / deviation[:, None]
-    return correlation, (rows - density.means[:, None]) / deviation[:, None], deviation
-
-
-def _squares_one_by_one(density: Gaussian, rows: Array, orders: Codes) -> tuple[Array, Array]:
-    """Return the same where columns are independent or a few directions make them up, each order by itself."""
-    squares, log_det = np.empty((len(orders), len(density.means), *rows.T.shape)), []
-    for own, order in zip(squares, orders, strict=True):
-        center = np.einsum("kkd->kd", ordered_terms(density, density.means, order))  # what does not depend on the row
-        apart = ordered_terms(density, rows, order) - center[:, None]
-        own[...] = np.swapaxes(np.maximum(-2.0 * apart, 0.0)[:, :, order].cumsum(axis=2), 1, 2)
-        log_det.append((-2.0 * center - LOG_2PI)[:, order].cumsum(axis=1))
-    return squares, np.stack(log_det)
+    return matrices / deviation[:, :, None] / deviation[:, None], deviation

@@ -205,6 +205,8 @@ def _stirling(z: Array) -> Array:
 def t_decay(squares: Array, df: Array, d: int | Codes) -> Array:
     """Return ((ν + d) / 2) log(1 + q / ν) for squared distances q, or q / 2 where ν = ∞."""
     endless = np.isinf(df)
+    if endless.all():
+        return 0.5 * squares
     finite = np.where(endless, 1.0, df)
     decay = 0.5 * (finite + d) * np.log1p(squares / finite)
     return np.where(endless, 0.5 * squares, decay) if endless.any() else np.asarray(decay)

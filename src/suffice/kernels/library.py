@@ -30,6 +30,7 @@ FUNCTIONS = {
     "suffice_fill": "pppppnppppnppppnpppppp",
     "suffice_take_out": "ppppnnppp",
     "suffice_shapley": "pppnpnnpppnpnnppp",
+    "suffice_add_in_orders": "pnpnpnnnppnnnpppppnpppp",
     "suffice_student": "ppnnppppp",
     "suffice_tempered": "ppppppnnf",
     "suffice_observed": "ppnnpnpppnppppp",
