@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 
 from .._arrays import Array, Codes, Flags, np
 from ..densities.covariance import FLOOR, USABLE, correlations, least_amount, shrink
-from ..kernels.filling import fill_in
+from ..kernels.observed import fill_in
 from ..stats.rows import taken
 
 # A correlation matrix with a lower eigenvalue is too near singular to regress with. Estimates are kept above USABLE:

@@ -1,11 +1,11 @@
-"""Compiled distances of rows with missing cells from class means, over the cells that they have."""
+"""Compiled work on rows with missing cells: distances from class means over the cells they have, and filling in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._arrays import Array, Flags, np
-from .library import address, library
+from .._arrays import Array, Codes, Flags, np
+from .library import address, below, library
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +45,38 @@ class ObservedDistances:
         about = sd, logs, log_det, g, matrices, address(room), address(at), address(squares), address(dets)
         library().suffice_observed(rows, address(like), n, d, centers, k, *about)
         return out[0], out[1]
+
+
+def fill_in(
+    cells: Array,
+    rows: tuple[Codes, Codes, Array, Flags],
+    patterns: tuple[Flags, Codes, Codes, Array],
+    mean: Array,
+    matrices: tuple[Array, Array, Array],
+    sums: tuple[Array, Array, Array],
+) -> Array:
+    """Return rows of `cells` (r, d) less their means, missing cells as the others tell them.
+
+    Of the `rows`, in the order of their patterns, these are the pattern, the class, the weight, and whether they are
+    centred already (r,). Of s `patterns`, the cells observed (s, d), the number of the matrices they are filled under,
+    that of the unit they count in, and the weight (s,). `mean` is (k, d), `matrices` are precisions (c, d, d),
+    covariances and log determinants (c,). To `sums` is added: the rows times their weights, by class (k, d), what stays
+    open, by unit (g, d, d), and half of log determinants (g,).
+    """
+    (r, d), (k, _), (seen, *_), s, (c, *_) = cells.shape, mean.shape, patterns, len(patterns[0]), matrices[0].shape
+    shapes = [own.shape for own in (mean, seen, *matrices, *sums)]
+    fits = shapes == [(k, d), (s, d), (c, d, d), (c, d, d), (c,), (k, d), (len(sums[2]), d, d), sums[2].shape]
+    fits &= all(len(own) == s for own in patterns) and all(len(own) == r for own in rows)
+    if not fits or (np.diff(rows[0]) < 0).any() or any(not own.flags.c_contiguous for own in sums):
+        raise ValueError(f"rows {cells.shape} and their patterns, with means, matrices and sums {shapes}")
+    whole = (rows[0], s), (rows[1], k), (patterns[1], c), (patterns[2], len(sums[2]))
+    pattern, owner, which, unit = (below(codes, most) for codes, most in whole)
+    numbers = (cells, rows[2], patterns[3], mean, *matrices)
+    own, weight, mass, means, *laws = (np.ascontiguousarray(each, dtype=np.float64) for each in numbers)
+    shown, centred = (np.ascontiguousarray(each, dtype=np.uint8) for each in (seen, rows[3]))
+    delta, room, places = np.empty((r, d)), np.empty((d + 2) * d), np.empty(d, dtype=np.int64)
+    by_pattern = [address(each) for each in (own, shown, which, unit, mass)]
+    by_row = [address(each) for each in (pattern, owner, weight, centred)]
+    made = [address(each) for each in (delta, *sums, room, places)]
+    library().suffice_fill(*by_pattern, s, *by_row, r, *map(address, (means, *laws)), d, *made)
+    return delta
