@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from suffice.kernels.orders import Laws
+from suffice.kernels.observed import Laws
 
 
 def test_what_does_not_fit_together_is_refused():

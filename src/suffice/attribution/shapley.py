@@ -24,7 +24,7 @@ from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Mixture, 
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
-from ..kernels.orders import Laws
+from ..kernels.observed import Laws
 
 EXACT = 12  # columns up to which all subsets of a Gaussian are added up: 4,096 matrices
 EXACT_GAME = 8  # the same where every subset is one evaluation of all rows

@@ -2,5 +2,5 @@
 
 The files in C are the source, `hatch_build.py` compiles them when the package is built or installed, and `library`
 loads what was compiled. Every other module calls the C files of its name; `growing` calls boosting.c as well, `trees`
-shapley.c, `observed` filling.c.
+shapley.c, `observed` filling.c and orders.c.
 """
