@@ -281,24 +281,25 @@ def problem_of(groups: Sequence[PatternGroup], units: Units, stats: PatternStats
     for group in groups:
         np.add.at(weight, group.owner, group.weight)
         sd = units.scale[group.observed if shared else group.observed[group.pattern]]
-        scatter = group.scatter / sd[:, :, None] / sd[:, None, :]
+        some = np.flatnonzero(group.scatter.any(axis=(1, 2)))  # most patterns of many have one row, which has none
+        scatter = group.scatter[some] / sd[some, :, None] / sd[some, None, :]
         if group.observed.shape[1] == d:
-            whole[np.zeros(1, dtype=np.int64) if shared else group.owner] = scatter
-            scatter = np.zeros((0, d, d))
-        parts.append(_parts(group, units, scatter, shared))
+            whole[np.zeros_like(some) if shared else group.owner[some]] = scatter
+            some, scatter = some[:0], scatter[:0]
+        parts.append(_parts(group, units, some, scatter, shared))
     return PatternProblem(
         parts and [Parts.joined(parts)], weight, whole, units.lonely(shared), units.within, units.ridge(shared, weight)
     )
 
 
-def _parts(group: PatternGroup, units: Units, scatter: Array, shared: bool) -> Parts:
-    """Return the means and the roots of the scatters (standardised) as rows, in the order of their patterns."""
+def _parts(group: PatternGroup, units: Units, some: Codes, scatter: Array, shared: bool) -> Parts:
+    """Return the means and the roots of `some` scatters (standardised) as rows, in the order of their patterns."""
     columns = group.observed[group.pattern]
     cells = (group.mean - units.center[columns]) / units.scale[columns]
     own = group.pattern if shared else np.arange(len(columns))
     observed = group.observed if shared else columns
     unit = np.zeros(len(observed), dtype=np.int64) if shared else group.owner
-    root_of, roots = _roots(scatter)
+    root_of, roots = _roots(some, scatter)
     pattern = np.concatenate([own, root_of])
     owner = np.concatenate([group.owner, np.zeros(len(root_of), dtype=np.int64) if shared else unit[root_of]])
     order = np.argsort(pattern, kind="stable")
@@ -310,14 +311,11 @@ def _parts(group: PatternGroup, units: Units, scatter: Array, shared: bool) -> P
     return Parts(seen, unit, mass, pattern[order], owner[order], weight[order], centred[order], full[order])
 
 
-def _roots(scatter: Array) -> tuple[Codes, Array]:
-    """Return rows (r, o) with RᵀR the scatters (s, o, o), and the number of the scatter each belongs to (r,)."""
-    some = np.flatnonzero(scatter.any(axis=(1, 2)))
-    values, vectors = np.linalg.eigh(scatter[some])
-    least = SPANNED * values[:, -1:]
-    at, which = np.nonzero(values > least)
-    roots = vectors.transpose(0, 2, 1)[at, which] * np.sqrt(values[at, which])[:, None]
-    return some[at], roots
+def _roots(number: Codes, scatter: Array) -> tuple[Codes, Array]:
+    """Return rows (r, o) with RᵀR the scatters (s, o, o), and the number (s,) of the scatter each belongs to (r,)."""
+    values, vectors = np.linalg.eigh(scatter)
+    at, which = np.nonzero(values > SPANNED * values[:, -1:])
+    return number[at], vectors.transpose(0, 2, 1)[at, which] * np.sqrt(values[at, which])[:, None]
 
 
 def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[GaussianStats]:
