@@ -82,23 +82,23 @@ PUBLIC void suffice_shapley(const tree_node *nodes_of, const int64_t *roots, con
                     const double *value = values + (int64_t)(ends ? number[at[deep]] : 0) * k, *here = way + deep * wide;
                     const double *weight = heavy + deep * 2 * points;
                     const uint8_t *kind = kinds + deep * ROWS;
-                    double *up = below + (deep - 1) * k * wide;
+                    double *up = below + (deep - 1) * k * wide, summed[ROWS];
                     for (int64_t c = first; c < end; c++) {
                         double *mine = added + (j * k + c) * ROWS, *onto = up + c * wide;
                         const double *from = ends ? here : sum + c * wide, times = ends ? value[c] : 1.0;
                         for (int64_t i = 0; i < size * points; i++) onto[i] += times * from[i];
-                        for (int64_t i = 0; i < size; i++) {
-                            if (kind[i] == APART) continue;
+                        for (int64_t i = 0; i < size && !(ends && c > first); i++) { /* of a leaf, one for all classes */
                             const double *one = from + i * points, *by = weight + kind[i] * points;
                             double a = 0.0, b = 0.0, e = 0.0, f = 0.0;
-                            for (int64_t p = 0; p < points; p += 4) {
+                            for (int64_t p = 0; kind[i] != APART && p < points; p += 4) {
                                 a += by[p] * one[p];
                                 b += by[p + 1] * one[p + 1];
                                 e += by[p + 2] * one[p + 2];
                                 f += by[p + 3] * one[p + 3];
                             }
-                            mine[i] += times * ((a + b) + (e + f));
+                            summed[i] = (a + b) + (e + f);
                         }
+                        for (int64_t i = 0; i < size; i++) mine[i] += times * summed[i];
                     }
                     last[j] = before[deep];
                 }
