@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from suffice.kernels.columns import shares_in_orders
 from suffice.kernels.observed import Laws
 
 
@@ -14,3 +15,5 @@ def test_what_does_not_fit_together_is_refused():
         white, matrix, orders, missing = (*right[:place], wrong, *right[place + 1 :])
         with pytest.raises(ValueError, match="of 2 classes"):
             laws.add(white, matrix, False, orders, missing, sums)
+    with pytest.raises(ValueError, match="in orders"):
+        shares_in_orders(np.ones((2, 7, 4, 4)), np.ones((2, 7, 4)), right[3], right[2] + 1)

@@ -181,3 +181,40 @@ PUBLIC void suffice_blend(double *logs, const double *parts, int64_t d, int64_t 
             }
     }
 }
+
+/* out (count, k, n, d) = log of the mean over parents among the first columns in each order of `alone` (k, n, d), what
+   they have by themselves, times the `shares` (k, n, d, d), by column and parent, of these columns. Missing cells are no
+   parents and have shares of 1. `room` is for (2, d). Products of shares, none of which is below 1e-12, are divided by
+   the largest from time to time, and the logarithm of that is added. */
+PUBLIC void suffice_shares_in_orders(const double *shares, const double *alone, const uint8_t *seen,
+                                     const int64_t *orders, int64_t count, int64_t k, int64_t n, int64_t d,
+                                     double *restrict room, double *out) {
+    double *restrict product = room, *restrict joined = room + d;
+    for (int64_t row = 0; row < k * n; row++) {
+        const double *own = shares + row * d * d;
+        for (int64_t o = 0; o < count; o++) {
+            double taken = 0.0, parents = 0.0, *found = out + (o * k * n + row) * d;
+            for (int64_t u = 0; u < d; u++) product[u] = alone[row * d + u], joined[u] = 0.0;
+            for (int64_t t = 0; t < d; t++) {
+                const int64_t j = orders[o * d + t];
+                const double *restrict share = own + j * d;
+                double a = 0.0, b = 0.0, largest = 1e-30;
+                if (t % 8 == 0) {
+                    for (int64_t u = 0; u < d; u++) largest = product[u] > largest ? product[u] : largest;
+                    largest = ldexp(largest, -900);
+                    for (int64_t u = 0; u < d; u++) product[u] /= largest;
+                    taken += log(largest);
+                }
+                joined[j] = 1.0;
+                parents += seen[row % n * d + j];
+                for (int64_t u = 0; u < d; u++) product[u] *= share[u];
+                for (int64_t u = 0; u + 1 < d; u += 2) {
+                    a += product[u] * joined[u];
+                    b += product[u + 1] * joined[u + 1];
+                }
+                if (d % 2) a += product[d - 1] * joined[d - 1];
+                found[t] = parents > 0.0 ? log((a + b) / parents) + taken : 0.0;
+            }
+        }
+    }
+}

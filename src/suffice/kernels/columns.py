@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, Flags, NDArray, np
 from .library import address, below, library, weights
 
 Cells = NDArray[np.int16]
@@ -126,6 +126,22 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     about = address(order), address(codes), weights_at
     library().suffice_count_pairs(address(levels), *levels.shape, *about, size, address(out))
     out += np.triu(out, 1).swapaxes(1, 2)
+    return out
+
+
+def shares_in_orders(shares: Array, alone: Array, seen: Flags, orders: Codes) -> Array:
+    """Return log densities (orders, k, n, d) of the first columns in each order: means over their parents among these.
+
+    `shares` (k, n, d, d) are those of each column given each parent, 1 where the column misses, and `alone` (k, n, d)
+    those of the parents by themselves, 0 where they do; `seen` (n, d) are cells that are not missing.
+    """
+    (k, n, d, _), count = shares.shape, len(orders)
+    fits = shares.shape[3] == d and alone.shape == (k, n, d) and seen.shape == (n, d) and orders.shape == (count, d)
+    if not fits or not (np.sort(orders, axis=1) == np.arange(d)).all():
+        raise ValueError(f"shares {shares.shape} of cells {seen.shape} in orders {orders.shape}")
+    kept = [np.ascontiguousarray(own) for own in (shares, alone, seen, orders)]
+    room, out = np.empty((2, d)), np.empty((count, k, n, d))
+    library().suffice_shares_in_orders(*map(address, kept), count, k, n, d, address(room), address(out))
     return out
 
 

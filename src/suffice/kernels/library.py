@@ -24,6 +24,7 @@ FUNCTIONS = {
     "suffice_normal_scores": "pnnnnppppnp",
     "suffice_count_splines": "pnnnnppppnp",
     "suffice_count_pairs": "pnnpppnp",
+    "suffice_shares_in_orders": "ppppnnnnpp",
     "suffice_between_knots": "pnnpnpnp",
     "suffice_spline_ratios": "pnnnnpppppnpppnpp",
     "suffice_blend": "ppnnnn",

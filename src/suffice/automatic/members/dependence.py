@@ -19,7 +19,7 @@ from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_c
 from ...attribution.explain import Explanation, explain_block
 from ...densities import Density
 from ...export.program import Pairs, Term
-from ...kernels.columns import count_pairs
+from ...kernels.columns import count_pairs, shares_in_orders
 from ...notes import Kind, Note
 from ..columns import BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
@@ -30,7 +30,7 @@ from ..sample import Sample
 
 STRENGTHS = (1.0, 4.0, 16.0)
 MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
-RESCALED, TINY, LARGEST = 8, 1e-30, 2.0**900  # columns after which products of shares, none below 1e-12, are rescaled
+MOST_ORDERS = 64  # of which log densities are held at once
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
@@ -337,25 +337,9 @@ class _ByColumn(Density):
         yield slice(0, len(levels)), value
 
     def prefixes(self, rows: Sequence[Codes], orders: Codes) -> Iterator[Array]:
-        """Yield the log densities of the first columns in each order (k, n, p), from each parent's product of columns.
-
-        Products are divided by the largest from time to time, and what that takes away is added to their logarithm.
-        """
+        """Yield log densities of the first columns in each order (k, n, p), from each parent's product of columns."""
         levels = np.stack(rows, axis=1)
         given, alone = self.model.by_parent(levels)
-        seen = levels >= 0
-        shares = np.ascontiguousarray(np.moveaxis(np.exp(given, out=given), 3, 0))  # (columns, k, n, parents)
-        for order in orders:
-            product, taken, joined = np.exp(alone), np.zeros(alone.shape[:2]), np.zeros(len(order))
-            out = np.empty(alone.shape)
-            for t, j in enumerate(order):
-                if t % RESCALED == 0:
-                    largest = product.max(axis=2, initial=TINY) / LARGEST
-                    product /= largest[:, :, None]
-                    taken += np.log(largest)
-                product *= shares[j]
-                joined[j] = 1.0
-                with np.errstate(divide="ignore"):
-                    out[:, :, t] = np.log(product @ joined) + taken
-            parents = seen[:, order].cumsum(axis=1)
-            yield np.where(parents > 0, out - np.log(np.maximum(parents, 1)), 0.0)
+        shares = np.ascontiguousarray(np.swapaxes(np.exp(given, out=given), 2, 3))  # (k, n, columns, parents)
+        for part in row_chunks(len(orders), MOST_ORDERS):
+            yield from shares_in_orders(shares, np.exp(alone), levels >= 0, orders[part])
