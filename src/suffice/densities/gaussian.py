@@ -17,7 +17,6 @@ from .._arrays import (
     pattern_order,
     row_chunks,
     rows_within,
-    workers,
 )
 from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
 from ..kernels.observed import ObservedDistances
@@ -307,6 +306,9 @@ def _scorer_on_device(
 
 def observed_distances(covariance: Full, rows: Array, alike: Flags, means: Array) -> tuple[Array, Array]:
     """Return squared distances and log determinants (n, k) over the cells that rows have: see `ObservedDistances`."""
+    seen = np.flatnonzero(~np.isnan(rows).all(axis=0))
+    if 0 < len(seen) < rows.shape[1]:  # of what no row has, a marginal knows nothing, made once
+        covariance, rows, means = covariance.marginal(seen.tolist()), rows[:, seen], means[:, seen]
     (n, d), k = rows.shape, len(means)
     given = ObservedDistances.of(covariance.dense(), covariance.whitener.transpose(1, 0, 2), covariance.log_det)
     squares, log_det = out = np.empty((2, n, k))
@@ -314,5 +316,5 @@ def observed_distances(covariance: Full, rows: Array, alike: Flags, means: Array
     def fill(part: slice) -> None:
         out[:, part] = given(rows[part], alike[part], means)
 
-    parallel_each(fill, row_chunks(n, n // workers() + 1), cost=2.0 * rows.size * d * k)
+    parallel_each(fill, row_chunks(n, rows_within(24 * d * k, least=64)), cost=2.0 * rows.size * d * k)
     return squares, log_det

@@ -2,15 +2,6 @@
 
 #include "kernels.h"
 
-static double dot(const double *a, const double *b, int64_t n) {
-    double sums[4] = {0.0, 0.0, 0.0, 0.0}, rest = 0.0;
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int t = 0; t < 4; t++) sums[t] += a[i + t] * b[i + t];
-    for (; i < n; i++) rest += a[i] * b[i];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest;
-}
-
 /* Make of a symmetric matrix (n, n) its inverse, by way of L D L'; return the logarithm of its determinant. `room` has
    n numbers, `low` (n, n). */
 static double invert(double *restrict a, double *restrict low, double *restrict room, int64_t n) {

@@ -19,6 +19,15 @@
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+static inline double dot(const double *a, const double *b, int64_t n) {
+    double sums[4] = {0.0, 0.0, 0.0, 0.0}, rest = 0.0;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int t = 0; t < 4; t++) sums[t] += a[i + t] * b[i + t];
+    for (; i < n; i++) rest += a[i] * b[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest;
+}
+
 /* A bijection that spreads every bit over all: `stats.rows.mixed`. */
 static inline uint64_t mixed(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);

@@ -34,7 +34,8 @@ FUNCTIONS = {
     "suffice_add_in_orders": "pnpnpnnnppnnnpppppnpppp",
     "suffice_student": "ppnnppppp",
     "suffice_tempered": "ppppppnnf",
-    "suffice_observed": "ppnnpnpppnppppp",
+    "suffice_standardize": "pppnnnnp",
+    "suffice_observed": "ppppnnnppnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
     "suffice_boost": "pnnppppnnpfnppnnnnnpppppppppppppppp",
 }

@@ -39,81 +39,79 @@ static double factor(const double *restrict matrix, int64_t d, const int64_t *re
     return log_det;
 }
 
-static double squared(const double *restrict z, int64_t n) {
-    double even = 0.0, odd = 0.0;
-    int64_t j = 0;
-    for (; j + 1 < n; j += 2) even += z[j] * z[j], odd += z[j + 1] * z[j + 1];
-    return j < n ? even + odd + z[j] * z[j] : even + odd;
+/* Make `z` (k, n, d) of rows of cells (n, d): less each of the means (k, d), over standard deviations (g, d), 0 where a
+   cell is missing. */
+PUBLIC void suffice_standardize(const double *restrict cells, const double *means, const double *sd, int64_t n,
+                                int64_t d, int64_t k, int64_t g, double *restrict z) {
+    for (int64_t c = 0; c < k; c++) {
+        const double *restrict mean = means + c * d, *restrict own = sd + (g > 1 ? c * d : 0);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < d; j++) {
+                double x = (cells[i * d + j] - mean[j]) / own[j];
+                z[(c * n + i) * d + j] = x == x ? x : 0.0;
+            }
+    }
 }
 
-/* Of rows of cells (n, d), `like` (n) says which miss what the row before misses; `means` (k, d), `scale` (g, d) are
-   standard deviations, `logs` (g, d) their logarithms, of covariances whose log determinants are `log_det` (g).
-   `matrices` (3, g, d, d) are correlations R, the transposes of W with W R Wᵀ = I, and P = WᵀW. `room` (d + 2, d) and
-   `at` (d) are for work; `squares` and `dets` (n, k) are the answer.
+/* `z` (k, n, d) are rows of `cells` (n, d) that were standardised, and `white` (k, n, d) the same times Wᵀ, which is
+   worked on. `like` (n) says which rows miss what the row before misses. `logs` (g, d) are logarithms of standard deviations, `log_det` (g) those of determinants of covariances, and
+   `matrices` (3, g, d, d) correlations R, the transposes of W with W R Wᵀ = I, and P = WᵀW. `room` (d + 1, d) and `at`
+   (d) are for work; `squares` and `dets` (n, k) are the answer.
 
    Where half of the cells are missing, or more, R of those observed is factored. Else the distance is the least |W z|²
    over the missing cells, which is where these are −P_mm⁻¹ P_mo z_o, and |R_oo| = |R| |P_mm|: what rounding does to the
    former moves |W z|² by its square alone. A pivot of P_mm is one over the variance of a column given others, in units
    of its own: none is below 1. */
-PUBLIC void suffice_observed(const double *restrict cells, const uint8_t *restrict like, int64_t n, int64_t d,
-                             const double *restrict means, int64_t k, const double *restrict scale,
+PUBLIC void suffice_observed(const double *restrict z, double *restrict white, const double *restrict cells,
+                             const uint8_t *restrict like, int64_t n, int64_t d, int64_t k,
                              const double *restrict logs, const double *restrict log_det, int64_t g,
                              const double *restrict matrices, double *restrict room, int64_t *restrict at,
                              double *restrict squares, double *restrict dets) {
-    double *restrict z = room + d * d, *restrict other = z + d;
+    double *restrict cell = room + d * d;
     for (int64_t own = 0; own < g; own++) {
-        const double *restrict correlation = matrices + own * d * d;
-        const double *restrict white = matrices + (g + own) * d * d, *restrict inverse = white + g * d * d;
-        const double *restrict sd = scale + own * d, *restrict log_sd = logs + own * d;
-        int64_t first = g > 1 ? own : 0, last = g > 1 ? own + 1 : k, observed = 0, missing = 0;
+        const double *correlation = matrices + own * d * d, *turned = correlation + g * d * d;
+        const double *inverse = turned + g * d * d, *log_sd = logs + own * d;
+        int64_t first = g > 1 ? own : 0, last = g > 1 ? own + 1 : k, o = 0;
         double det = 0.0;
         for (int64_t i = 0; i < n; i++) {
-            const double *restrict x = cells + i * d;
             if (!(i && like[i])) { /* observed columns come first, missing ones from the end */
-                observed = missing = 0;
+                int64_t m = o = 0;
                 for (int64_t j = 0; j < d; j++)
-                    if (x[j] == x[j]) at[observed++] = j;
+                    if (cells[i * d + j] == cells[i * d + j]) at[o++] = j;
                 for (int64_t j = d - 1; j >= 0; j--)
-                    if (x[j] != x[j]) at[observed + missing++] = j;
+                    if (cells[i * d + j] != cells[i * d + j]) at[o + m++] = j;
                 det = 0.0;
-                if (2 * observed > d) {
-                    det = log_det[own] + factor(inverse, d, at + observed, missing, room, 1.0);
-                    for (int64_t j = observed; j < d; j++) det -= 2.0 * log_sd[at[j]];
+                if (2 * o > d) {
+                    det = log_det[own] + factor(inverse, d, at + o, m, room, 1.0);
+                    for (int64_t j = o; j < d; j++) det -= 2.0 * log_sd[at[j]];
                 } else {
-                    det = factor(correlation, d, at, observed, room, DBL_MIN);
-                    for (int64_t j = 0; j < observed; j++) det += 2.0 * log_sd[at[j]];
+                    det = factor(correlation, d, at, o, room, DBL_MIN);
+                    for (int64_t j = 0; j < o; j++) det += 2.0 * log_sd[at[j]];
                 }
             }
+            const int64_t *gone = at + o, m = d - o;
             for (int64_t c = first; c < last; c++) {
-                const double *restrict mean = means + c * d;
+                double *restrict left = white + (c * n + i) * d;
                 dets[i * k + c] = det;
-                if (2 * observed <= d) {
-                    for (int64_t j = 0; j < observed; j++) z[j] = (x[at[j]] - mean[at[j]]) / sd[at[j]];
-                    solve(room, d, z, observed);
-                    squares[i * k + c] = squared(z, observed);
+                if (2 * o <= d) {
+                    for (int64_t j = 0; j < o; j++) cell[j] = z[(c * n + i) * d + at[j]];
+                    solve(room, d, cell, o);
+                    squares[i * k + c] = dot(cell, cell, o);
                     continue;
                 }
-                for (int64_t j = 0; j < d; j++) z[j] = x[j] == x[j] ? (x[j] - mean[j]) / sd[j] : 0.0;
-                for (int64_t j = 0; j < missing; j++) {
-                    const double *restrict p = inverse + at[observed + j] * d;
-                    double even = 0.0, odd = 0.0;
-                    for (int64_t t = 0; t + 1 < d; t += 2) even += p[t] * z[t], odd += p[t + 1] * z[t + 1];
-                    other[j] = even + odd + (d % 2 ? p[d - 1] * z[d - 1] : 0.0);
+                for (int64_t j = 0; j < m; j++) /* rows of Wᵀ start at the diagonal */
+                    cell[j] = dot(turned + gone[j] * (d + 1), left + gone[j], d - gone[j]);
+                solve(room, d, cell, m);
+                for (int64_t j = m - 1; j >= 0; j--) { /* U x = z */
+                    double rest = cell[j];
+                    for (int64_t t = j + 1; t < m; t++) rest -= room[j * d + t] * cell[t];
+                    cell[j] = rest / room[j * d + j];
                 }
-                solve(room, d, other, missing);
-                for (int64_t j = missing - 1; j >= 0; j--) { /* U x = z */
-                    double left = other[j];
-                    for (int64_t t = j + 1; t < missing; t++) left -= room[j * d + t] * other[t];
-                    other[j] = left / room[j * d + j];
+                for (int64_t j = 0; j < m; j++) {
+                    const double *restrict w = turned + gone[j] * d;
+                    for (int64_t t = gone[j]; t < d; t++) left[t] -= cell[j] * w[t];
                 }
-                for (int64_t j = 0; j < missing; j++) z[at[observed + j]] = -other[j];
-                for (int64_t j = 0; j < d; j++) other[j] = 0.0;
-                for (int64_t j = 0; j < d; j++) {
-                    const double *restrict w = white + j * d;
-                    double times = z[j];
-                    for (int64_t t = j; t < d; t++) other[t] += times * w[t];
-                }
-                squares[i * k + c] = squared(other, d);
+                squares[i * k + c] = dot(left, left, d);
             }
         }
     }

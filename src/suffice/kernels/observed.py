@@ -37,14 +37,17 @@ class ObservedDistances:
         (_, g, d, _), (n, k) = self.matrices.shape, (len(cells), len(means))
         if not (cells.shape == (n, d) and means.shape == (k, d) and alike.shape == (n,) and g in (1, k)):
             raise ValueError(f"cells {cells.shape} and means {means.shape} beside {g} covariances of {d} columns")
-        given = (self.sd, np.log(self.sd), self.log_det, self.matrices)
-        kept = [np.ascontiguousarray(own, dtype=np.float64) for own in (cells, means, *given)]
-        rows, centers, sd, logs, log_det, matrices = map(address, kept)
-        like, room, at = np.ascontiguousarray(alike, dtype=np.uint8), np.empty((d + 2, d)), np.empty(d, np.int64)
-        squares, dets = out = np.empty((2, n, k))
-        about = sd, logs, log_det, g, matrices, address(room), address(at), address(squares), address(dets)
-        library().suffice_observed(rows, address(like), n, d, centers, k, *about)
-        return out[0], out[1]
+        kept = cells, means, self.sd, np.log(self.sd), self.log_det, self.matrices
+        each = [np.ascontiguousarray(own, dtype=np.float64) for own in kept]
+        rows, centers, sd, logs, log_det, matrices = map(address, each)
+        like, z = np.ascontiguousarray(alike, dtype=np.uint8), np.empty((k, n, d))
+        library().suffice_standardize(rows, centers, sd, n, d, k, g, address(z))
+        white, room, at = z @ each[-1][1], np.empty((d + 1, d)), np.empty(d, dtype=np.int64)
+        squares, dets = np.empty((2, n, k))
+        given = address(z), address(white), rows, address(like)
+        about = logs, log_det, g, matrices, *map(address, (room, at, squares, dets))
+        library().suffice_observed(*given, n, d, k, *about)
+        return squares, dets
 
 
 def fill_in(
