@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from .._arrays import Array, Codes, Flags, np, parallel_map, row_chunks, single_blas_thread
+from .._derived import derived
 from ..densities import Rows
 from ..joint import JointModel
 from ..stats.rows import take_blocks
@@ -109,19 +111,20 @@ class _Scale:
     that have all of the columns, or where these are few with all rows, each in its own cells.
     """
 
-    def __init__(self, held: HeldOut, way: Flags, found: Sequence[Measured], k: int) -> None:
-        self.held = held
-        own = np.empty(len(held.codes))
-        for fold, (distance, _) in zip(held.folds, found, strict=True):
-            own[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
-        self.own = own
-        self.tails = [_Tail(own[held.codes == c], held.weight[held.codes == c]) for c in range(k)]
-        self.scores, self.within = np.empty(len(own)), np.empty(len(own))
-        for fold, each in zip(held.folds, found, strict=True):
-            self.scores[fold.index] = self.score(*each)
-        for c, tail in enumerate(self.tails):
-            self.within[held.codes == c] = tail.beyond(own[held.codes == c])
+    def __init__(self, held: HeldOut, way: Flags, distance: Array, posterior: Array) -> None:
+        self.held, self.own = held, distance[np.arange(len(distance)), held.codes]
+        each = [held.codes == c for c in range(distance.shape[1])]
+        self.tails = [_Tail(self.own[mine], held.weight[mine]) for mine in each]
+        self.scores = self.score(distance, posterior)
         self.whole = None if held.known is None else (held.known | ~way).all(axis=1)
+
+    @derived
+    def within(self) -> Array:
+        """The shares (m,) of rows of its own class that are farther out from this than each held-out row."""
+        out = np.empty(len(self.own))
+        for c, tail in enumerate(self.tails):
+            out[self.held.codes == c] = tail.beyond(self.own[self.held.codes == c])
+        return out
 
     def ranks(self, c: int | None = None) -> _Ranks:
         """Return the ranks of held-out rows over all classes, or within class c."""
@@ -137,11 +140,11 @@ class _Scale:
         return _Ranks([here[own] for own in index], [held.weight[own] for own in index], size)
 
     def score(self, distance: Array, posterior: Array) -> Array:
-        """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k): small for rows far out."""
-        total = np.zeros(len(distance))
-        for c in range(distance.shape[1]):
-            rows = np.flatnonzero(posterior[:, c] > NEGLIGIBLE)
-            total[rows] += np.exp(posterior[rows, c]) * self.tails[c].beyond(distance[rows, c])
+        """Return Σ_k p(k | x) p_k(x), (…), of distances and log posteriors (…, k): small for rows far out."""
+        total = np.zeros(distance.shape[:-1])
+        for c, tail in enumerate(self.tails):
+            rows = posterior[..., c] > NEGLIGIBLE
+            total[rows] += np.exp(posterior[rows, c]) * tail.beyond(distance[rows, c])
         return total
 
     def own_scores(self, c: int, distance: Array, fold: int | None = None) -> Array:
@@ -157,13 +160,12 @@ class _Scale:
             mine &= self.whole
         return _Tail(self.own[mine], self.held.weight[mine]).beyond(distance)
 
-    def pvalues(self, found: Sequence[Measured], by_class: bool) -> Array:
-        """Return the p-values (n,) of new rows measured by the model of each fold, or within each class (n, k)."""
+    def pvalues(self, distance: Array, posterior: Array, by_class: bool) -> Array:
+        """Return the p-values (n,) of new rows that the model of each fold measured, or within each class (n, k)."""
         if not by_class:
-            return self.ranks().pvalues([self.score(*own) for own in found])
-        within = enumerate(self.tails)
-        each = [self.ranks(c).pvalues([tail.beyond(distance[:, c]) for distance, _ in found]) for c, tail in within]
-        return np.stack(each, axis=1)
+            return self.ranks().pvalues(self.score(distance, posterior))
+        tails = enumerate(self.tails)
+        return np.stack([self.ranks(c).pvalues(tail.beyond(distance[..., c])) for c, tail in tails], axis=1)
 
 
 class _Ranks:
@@ -178,8 +180,8 @@ class _Ranks:
             self.below.append(np.concatenate([[0.0], np.cumsum(weight[order])]) / (total or 1.0))
         self.lowest = min((float(score[0]) for score in self.scores if len(score)), default=1.0)
 
-    def pvalues(self, scores: Sequence[Array]) -> Array:
-        """Return the p-values (n,) of new rows of these scores, by fold."""
+    def pvalues(self, scores: Array) -> Array:
+        """Return the p-values (n,) of new rows of these scores (folds, n)."""
         share = mean = np.zeros(1)
         for score, others, below in zip(scores, self.scores, self.below, strict=True):
             share = share + below[np.searchsorted(others, score, side="right")]
@@ -200,16 +202,17 @@ class _Tail:
             return
         share = np.cumsum(weight[::-1])[::-1] / total * (m / (m + 1.0))
         finite = np.flatnonzero(np.isfinite(distance))
-        places, first = np.unique(distance[finite], return_index=True)
+        first = finite[np.diff(distance[finite], prepend=-np.inf) > 0]  # of equal ones
         self.endless = float(share[len(finite)]) if len(finite) < m else 0.0
-        self.places, self.shares = places, share[finite][first]
+        self.places = places = distance[first]
+        self.shares = share[first]
         least = max(int(np.ceil(TAIL * len(finite))), LEAST_TAIL)
         far = distance[finite][-least:]
         self.tail = max(float((far - far[0]).mean()), 1e-12) if len(far) else 1.0
         self.near = max(float((places - places[0]).mean()), 1e-12) if len(places) else 1.0
 
     def beyond(self, distance: Array) -> Array:
-        """Return p_k of rows at these distances (n,)."""
+        """Return p_k of rows at these distances."""
         if not len(self.places):
             return np.where(np.isposinf(distance), 0.5, 1.0)  # no row of the class says how far its rows are
         found = np.interp(distance, self.places, self.shares)
@@ -262,25 +265,26 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_cla
         def measure_by(number: int, own: Codes = order[part]) -> Measured:
             return _measured(held.folds[number], take_blocks(read[number], own), log_prior)
 
-        found = list(parallel_map(measure_by, range(len(read))))
+        far, posterior = map(np.stack, zip(*parallel_map(measure_by, range(len(read))), strict=True))
         for here in np.unique(place[part]).tolist():
             if here > way:
                 way, scale = here, next(scales)
             mine = np.flatnonzero(place[part] == here)
-            out[order[part][mine]] = scale.pvalues([(far[mine], posterior[mine]) for far, posterior in found], by_class)
+            out[order[part][mine]] = scale.pvalues(far[:, mine], posterior[:, mine], by_class)
     return out
 
 
 def _scales(held: HeldOut, ways: Sequence[Flags], log_prior: Array) -> Iterator[_Scale]:
     """Yield how far out the held-out rows are in each of some sets of columns."""
     densities = [fold.model.density.blocks for fold in held.folds]  # of which some measure many ways together
-    k, at_once = len(log_prior), len(ways) >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in densities)
+    at_once = len(ways) >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in densities)
     for part in row_chunks(len(ways), WAYS if at_once else max(CHUNK_ROWS // len(held.codes), 1)):
         known = np.array(ways[part], dtype=np.bool_)
+        found = np.empty((2, len(known), len(held.codes), len(log_prior)))
         with single_blas_thread():
-            each = [_in_ways(fold, known, log_prior, at_once) for fold in held.folds]
-        for i, way in enumerate(ways[part]):
-            yield _Scale(held, way, [(distance[i], posterior[i]) for distance, posterior in each], k)
+            for fold in held.folds:
+                found[:, :, fold.index] = _in_ways(fold, known, log_prior, at_once)
+        yield from map(partial(_Scale, held), known, *found)
 
 
 def _in_ways(fold: Fold, known: Flags, log_prior: Array, at_once: bool) -> Measured:
