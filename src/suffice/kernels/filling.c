@@ -93,3 +93,10 @@ PUBLIC void suffice_fill(const double *restrict cells, const uint8_t *restrict s
         }
     }
 }
+
+/* Make of n symmetric positive definite matrices (n, d, d) their inverses, and `log_dets` (n) of the determinants they
+   had. There is room for (d + 1) d numbers. */
+PUBLIC void suffice_invert(double *restrict matrices, int64_t n, int64_t d, double *restrict room,
+                           double *restrict log_dets) {
+    for (int64_t i = 0; i < n; i++) log_dets[i] = invert(matrices + i * d * d, room + d, room, d);
+}

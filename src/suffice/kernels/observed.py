@@ -50,6 +50,15 @@ class ObservedDistances:
         return squares, dets
 
 
+def inverses(matrices: Array) -> tuple[Array, Array]:
+    """Return inverses of symmetric positive definite matrices (…, d, d) and the logs of their determinants (…, 1)."""
+    found = np.array(matrices, dtype=np.float64, order="C")
+    *shape, d, _ = found.shape
+    log_det, room = np.empty((*shape, 1)), np.empty((d + 1, d))
+    library().suffice_invert(address(found), log_det.size, d, address(room), address(log_det))
+    return found, log_det
+
+
 def fill_in(
     cells: Array,
     rows: tuple[Codes, Codes, Array, Flags],

@@ -18,6 +18,7 @@ from ..densities.density import take_columns
 from ..errors import SettingError, quoted
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
+from ..kernels.observed import inverses
 from ..notes import Note
 from ..stats import GaussianStats, LowRankScatter, PatternStats, Statistic
 from ..stats.counts import CodedColumns
@@ -238,7 +239,7 @@ def marginal_left_out(
     base = classes.bases(square, sphere, freedom)[:, None]
     scatter = np.moveaxis(classes.stats.scatter.values[(slice(None), *square)], 0, 1)  # (n, k, o, o)
     matrix = base * freedom[:, None, None, None] if endless else strength * base + scatter
-    inverse, log_det = np.linalg.inv(matrix), np.linalg.slogdet(matrix)[1][..., None]
+    inverse, log_det = inverses(matrix)
     means = np.moveaxis(classes.stats.mean[:, seen], 0, 1)  # (n, k, o)
     shift, own = left.rows[:, None] - means, left.rows - means[np.arange(len(seen)), left.codes]
     half, turned = np.matmul(inverse, own[:, None, :, None])[..., 0], np.matmul(inverse, shift[..., None])[..., 0]
@@ -248,9 +249,8 @@ def marginal_left_out(
         length, cross, far = length - half**2 / size, cross - half * turned / size, far - turned**2 / size
         log_det, o = log_det + np.log(size), o - 1
     mine = (np.arange(means.shape[1]) == left.codes[:, None])[..., None]
-    h, stretch, rest, removed = (
-        part[:, None, None] for part in (removal.h, removal.stretch, removal.rest, left.removed)
-    )
+    apart = removal.h, removal.stretch, removal.rest, left.removed
+    h, stretch, rest, removed = (part[:, None, None] for part in apart)
     lighter = (1.0 - sphere) * (1.0 if endless else strength / freedom[:, None, None]) * h
     beta = lighter if endless else lighter + np.where(mine, h, 0.0)
     left_over = np.maximum(1.0 - beta * length, LEAST)
@@ -264,7 +264,7 @@ def marginal_left_out(
         fewer = np.where(n > lost, n - lost, 1.0)
         times = removed / lost if lost > 0 else np.zeros(removed.shape)
         trace = np.einsum("nkij,nkij->nk", inverse, scatter)[..., None]
-        pulled = np.einsum("nki,nkij,nkj->nk", turned, scatter, turned)[..., None]
+        pulled = (np.matmul(scatter, turned[..., None])[..., 0] * turned).sum(axis=2, keepdims=True)
         if but_one:
             both, ratio = np.matmul(inverse, scatter), turned / size
             own_trace = np.einsum("nkij,nkji->nki", both, inverse)

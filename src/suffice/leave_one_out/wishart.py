@@ -414,14 +414,8 @@ class WishartClasses:
                 tied[:, c] = log_student(squares, log_det + p * np.log(self.freedom), weight[c], self.freedom + 1.0, p)
                 shift = shift @ vectors[c]
                 levels = finite + values[c][:, None]
-                found = log_student(
-                    (shift * shift) @ (1.0 / levels),
-                    log_det + np.log(levels).sum(axis=0),
-                    weight[c],
-                    finite + weight[c] + 1.0,
-                    p,
-                )
-                scores[:, :, c] = found.T
+                squares, whole = (shift * shift) @ (1.0 / levels), log_det + np.log(levels).sum(axis=0)
+                scores[:, :, c] = log_student(squares, whole, weight[c], finite + weight[c] + 1.0, p).T
             for a, own in zip(finite, scores, strict=True):
                 yield sphere, float(a), own
             if any(np.isinf(a) for a in strengths):

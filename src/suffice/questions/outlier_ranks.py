@@ -90,16 +90,9 @@ class HeldOut:
         k = len(self.class_sizes)
         part = np.bincount(self.codes[kept], minlength=k) / np.maximum(np.bincount(self.codes, minlength=k), 1)
         size = self.size * float(kept.mean())
-        return HeldOut(
-            self.codes[kept],
-            weight[kept],
-            size,
-            self.class_sizes * part,
-            self.log_density[kept],
-            tuple(folds),
-            None if self.known is None else self.known[kept],
-            None if self.own is None else self.own[:, kept],
-        )
+        sizes, density, known = self.class_sizes * part, self.log_density[kept], self.known
+        known, far = known if known is None else known[kept], None if self.own is None else self.own[:, kept]
+        return HeldOut(self.codes[kept], weight[kept], size, sizes, density, tuple(folds), known, far)
 
 
 class _Scale:
