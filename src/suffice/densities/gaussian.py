@@ -245,16 +245,15 @@ def integrate_missing(
     which miss the cells that the row before misses. A row with no cell observed has the log density 0.
     """
     rows = rows if len(used) == rows.shape[1] else rows[:, used]
-    scores = score(rows, None)
-    incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
-    if not len(incomplete):
-        return scores
-    part = rows[incomplete]
+    holed = np.isnan(rows).any(axis=1)
+    if not holed.any():
+        return score(rows, None)
+    incomplete, whole = np.flatnonzero(holed), score(rows[~holed], None)
+    part, scores = rows[incomplete], np.empty((len(rows), whole.shape[1]))
+    scores[~holed] = whole
     order, starts = pattern_order(np.isnan(part))
     if together is not None and len(starts) * MANY > len(part):
-        alike = np.ones(len(part), dtype=bool)
-        alike[starts] = False
-        scores[incomplete[order]] = together(part[order], alike)
+        scores[incomplete[order]] = together(part[order], ~np.isin(np.arange(len(part)), starts))
         return scores
     for index in np.split(order, starts[1:]):
         columns = np.flatnonzero(~np.isnan(part[index[0]])).tolist()
@@ -263,7 +262,7 @@ def integrate_missing(
 
 
 def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
-    if means.shape[1] == 0:
+    if not rows.size:
         return np.zeros((len(rows), len(means)))
     scores = covariance.distances(rows, means)
     scores += covariance.log_det + means.shape[1] * LOG_2PI

@@ -71,13 +71,13 @@ class MultivariateT(Density):
         assert isinstance(self.scale, Full)
         squares, log_det = observed_distances(self.scale, cells, alike, self.location[:, self.used])
         squares /= self.inflation
-        d = (~np.isnan(cells)).sum(axis=1)[:, None]
-        constant = log_t_constant(self.df, d) - 0.5 * (log_det + d * (np.log(self.inflation) + LOG_2PI))
+        d, every = (~np.isnan(cells)).sum(axis=1)[:, None], np.arange(cells.shape[1] + 1)[:, None]
+        constant = log_t_constant(self.df, every)[d[:, 0]] - 0.5 * (log_det + d * (np.log(self.inflation) + LOG_2PI))
         return np.asarray(constant - t_decay(squares, self.df, d))
 
     def _scores(self, scale: Covariance, rows: Array, columns: Sequence[int]) -> Array:
         d = len(columns)
-        if d == 0:
+        if not rows.size:
             return np.zeros((len(rows), len(self.location)))
         scores = scale.distances(rows, self.location[:, columns])
         scores /= self.inflation
