@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import ClassVar
 
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
@@ -63,8 +63,7 @@ class OneDependence:
         These are in double precision, so that new rows score the same wherever the model is exported to; leaving rows
         out, which only compares settings, makes do with single precision.
         """
-        k = len(self.pairs)
-        return tuple(self._tables(c, self.strength, np.zeros(k), 0.0, np.float64) for c in range(k))
+        return tuple(self._tables(c, self.strength, 0.0, 0.0, np.float64) for c in range(len(self.pairs)))
 
     def scores(self, levels: Codes) -> Array:
         """Return log f(x | k), (n, k), for new rows given as level numbers (n, p), −1 where missing."""
@@ -83,9 +82,8 @@ class OneDependence:
         The first is 0 where the column misses, the second −∞ where the parent does.
         """
         seen, none = levels >= 0, np.zeros(len(levels))
-        alone, given = zip(
-            *(self._cells(levels, c, self.strength, none, none) for c in range(len(self.pairs))), strict=True
-        )
+        each = [self._cells(levels, c, self.strength, none, none) for c in range(len(self.pairs))]
+        alone, given = zip(*each, strict=True)
         return np.where(seen[:, None], np.stack(given), 0.0), np.where(seen, np.stack(alone), -np.inf)
 
     def left_out(self, levels: Codes, codes: Codes, removed: Array, strength: float) -> Array:
@@ -97,14 +95,11 @@ class OneDependence:
             for c in range(k):
                 out[:, c] = self._score_cells(levels, c, strength, np.where(codes == c, removed, 0.0), removed)
             return out
-        for number, amount in enumerate(amounts):
-            for c in range(k):
-                for own in (True, False):
-                    rows = np.flatnonzero((group == number) & ((codes == c) == own))
-                    if len(rows):
-                        lost = np.zeros(k)
-                        lost[c] = amount if own else 0.0
-                        out[rows, c] = self._score(levels[rows], self._tables(c, strength, lost, float(amount)))
+        for (number, amount), c, own in product(enumerate(amounts.tolist()), range(k), (True, False)):
+            rows = np.flatnonzero((group == number) & ((codes == c) == own))
+            if len(rows):
+                tables = self._lowered(c, strength, amount if own else 0.0, amount)
+                out[rows, c] = self._score(levels[rows], tables)
         return out
 
     def _looks_up(self, levels: Codes) -> bool:
@@ -157,20 +152,30 @@ class OneDependence:
         """The weight (k, L, p) of the rows of each class that have each level and know each column."""
         return np.add.reduceat(self.pairs, np.asarray(self.starts[:-1]), axis=2)
 
-    def _tables(
-        self, c: int, t: float, lost: Array, everywhere: float, kind: type = np.float32
-    ) -> tuple[Array, Floats]:
+    @cached_property
+    def _kept(self) -> dict[tuple[float, ...], tuple[Array, Floats]]:
+        """Tables of rows left out, for any columns that are hidden later."""
+        return {}
+
+    def _lowered(self, c: int, t: float, lost: float, everywhere: float) -> tuple[Array, Floats]:
+        """Return `_tables` in single precision, made once where they take little."""
+        kept = self._kept if self.pairs.nbytes <= IN_MEMORY else {}
+        if (setting := (c, t, lost, everywhere)) not in kept:
+            kept[setting] = self._tables(c, t, lost, everywhere, np.float32)
+        return kept[setting]
+
+    def _tables(self, c: int, t: float, lost: float, everywhere: float, kind: type) -> tuple[Array, Floats]:
         """Return log P(v | k), (L,), and log P(v | k, u), (L, L), with the counts of the row's cells lowered."""
         bounds = np.asarray(self.starts)
         sizes = np.diff(bounds)
         total = np.maximum(self._every - everywhere, 0.0)
-        single = np.maximum(np.diagonal(self.pairs[c]) - lost[c], 0.0)
+        single = np.maximum(np.diagonal(self.pairs[c]) - lost, 0.0)
         whole = np.maximum(np.add.reduceat(self._every, bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
         share = (total + 0.5) / np.repeat(whole, sizes)
-        class_whole = np.maximum(np.add.reduceat(np.diagonal(self.pairs[c]), bounds[:-1]) - lost[c], 0.0)
+        class_whole = np.maximum(np.add.reduceat(np.diagonal(self.pairs[c]), bounds[:-1]) - lost, 0.0)
         alone = (single + t * share) / np.repeat(class_whole + t, sizes)
-        given = np.maximum(self._given[c] - lost[c], 0.0)
-        logs = np.maximum(self.pairs[c] - lost[c], 0.0)
+        given = np.maximum(self._given[c] - lost, 0.0)
+        logs = np.maximum(self.pairs[c] - lost, 0.0)
         logs += t * alone
         for j, (start, stop) in enumerate(pairwise(self.starts)):
             logs[:, start:stop] /= given[:, j, None] + t
