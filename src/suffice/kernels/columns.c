@@ -218,3 +218,34 @@ PUBLIC void suffice_shares_in_orders(const double *shares, const double *alone, 
         }
     }
 }
+
+/* Put in `out` (n) the log of the mean over the levels u of each row, of n with p, of exp(alone[u] + sum of table[u, v]
+   over its levels v); 0 for a row without one, -1 where each misses. The table (size, size) is of floats, if `single`,
+   and so are its sums. `room` has 2 p numbers. */
+PUBLIC void suffice_mean_over_parents(const int64_t *levels, int64_t n, int64_t p, const double *alone,
+                                      const void *table, int64_t size, int64_t single, double *room, double *out) {
+    double *score = room;
+    int64_t *own = (int64_t *)(room + p);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t m = 0;
+        for (int64_t j = 0; j < p; j++)
+            if (levels[i * p + j] >= 0) own[m++] = levels[i * p + j];
+        double highest = -INFINITY, total = 0.0;
+        for (int64_t a = 0; a < m; a++) {
+            double sum = 0.0;
+            if (single) {
+                const float *row = (const float *)table + own[a] * size;
+                float some = 0.0f;
+                for (int64_t b = 0; b < m; b++) some += row[own[b]];
+                sum = some;
+            } else {
+                const double *row = (const double *)table + own[a] * size;
+                for (int64_t b = 0; b < m; b++) sum += row[own[b]];
+            }
+            score[a] = sum + alone[own[a]];
+            if (score[a] > highest) highest = score[a];
+        }
+        for (int64_t a = 0; a < m; a++) total += exp(score[a] - highest);
+        out[i] = m ? highest + log(total) - log((double)m) : 0.0;
+    }
+}

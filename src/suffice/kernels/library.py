@@ -28,6 +28,7 @@ FUNCTIONS = {
     "suffice_between_knots": "pnnpnpnp",
     "suffice_spline_ratios": "pnnnnpppppnpppnpp",
     "suffice_blend": "ppnnnn",
+    "suffice_mean_over_parents": "pnnppnnpp",
     "suffice_invert": "pnnpp",
     "suffice_fill": "pppppnppppnppppnpppppp",
     "suffice_take_out": "ppppnnppp",

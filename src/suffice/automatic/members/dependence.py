@@ -15,11 +15,11 @@ from functools import cached_property, partial
 from itertools import pairwise, product
 from typing import ClassVar
 
-from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, parallel_map, row_chunks, rows_within
 from ...attribution.explain import Explanation, explain_block
 from ...densities import Density
 from ...export.program import Pairs, Term
-from ...kernels.columns import count_pairs, shares_in_orders
+from ...kernels.columns import count_pairs, mean_over_parents, shares_in_orders
 from ...notes import Kind, Note
 from ..columns import BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
@@ -34,18 +34,6 @@ MOST_ORDERS = 64  # of which log densities are held at once
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
-
-
-def has_many_levels(size: int, columns: int) -> bool:
-    """Return whether a row's own pairs of levels, in so many columns, are few beside those of all levels."""
-    return size >= max(MANY_LEVELS, 8 * columns)
-
-
-def one_hot(levels: Codes, size: int, kind: type) -> NDArray[np.floating]:
-    """Return indicators (n, L) of the levels (n, p) of each row; a missing level, −1, has none."""
-    hot: NDArray[np.floating] = np.zeros((len(levels), size + 1), dtype=kind)
-    hot[np.arange(len(levels))[:, None], levels] = 1
-    return hot[:, :size]
 
 
 @dataclass(frozen=True)
@@ -105,7 +93,7 @@ class OneDependence:
     def _looks_up(self, levels: Codes) -> bool:
         """Return whether the pairs of these rows' own levels are fewer than those of all levels, by far."""
         size, columns = self.starts[-1], levels.shape[1]
-        return has_many_levels(size, columns) and len(levels) * columns**2 <= size**2
+        return bool(size >= max(MANY_LEVELS, 8 * columns) and len(levels) * columns**2 <= size**2)
 
     def _score_cells(self, levels: Codes, c: int, t: float, lost: Array, everywhere: Array) -> Array:
         """Return log f(x | c), (n,), the counts of class c lowered by `lost` (n,), of all by `everywhere` (n,)."""
@@ -185,29 +173,15 @@ class OneDependence:
         return np.log(alone), table
 
     def _score(self, levels: Codes, tables: tuple[Array, Floats]) -> Array:
-        alone, table = tables
-        size, columns = self.starts[-1], levels.shape[1]
-        sparse = has_many_levels(size, columns)
-        padded = np.append(alone, 0.0)
+        (alone, table), out = tables, np.empty(len(levels))
+        levels = np.ascontiguousarray(levels, dtype=np.int64)
 
-        def work(part: slice) -> Array:
-            own = levels[part]
-            seen, known = own >= 0, np.maximum(own, 0)
-            if sparse:
-                cells = table[known[:, :, None], known[:, None]]
-                given = np.where(seen[:, None], cells, 0.0).sum(axis=2, dtype=np.float64)
-            else:
-                by_parent = one_hot(own, size, table.dtype.type) @ table.T
-                given = np.take_along_axis(by_parent, known, axis=1)
-            score = given + padded[own]
-            score = np.where(seen, score, -np.inf)
-            return _log_mean(score, seen.sum(axis=1), axis=1)
+        def work(part: slice) -> None:
+            mean_over_parents(levels[part], alone, table, out[part])
 
-        width = 24 * columns * columns if sparse else 8 * size
-        chunks = row_chunks(len(levels), rows_within(width, IN_MEMORY))
-        cost = 2.0 * len(levels) * (columns * columns if sparse else size * size)
-        parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
-        return np.concatenate(parts) if parts else np.zeros(0)
+        width = levels.shape[1] ** 2
+        parallel_each(work, row_chunks(len(levels), rows_within(8 * width, IN_MEMORY)), cost=4.0 * len(levels) * width)
+        return out
 
 
 def _log_mean(score: Array, parents: Codes, axis: int) -> Array:
