@@ -23,7 +23,7 @@ from .judge import HOPELESS, HoldoutScorer
 from .limits import Clock, pace
 from .member import Again, Begun, Candidate, Member, TrainingStats, title
 from .members import MEMBERS, UNLABELLED_MEMBERS
-from .pool import LEAST_TEMPERATURE, StackedEnsemble, mix_with_prior
+from .pool import StackedEnsemble, mix_with_prior
 from .sample import Sample, Unlabelled
 from .stack import Stack, centred, prior_shares, priors_without
 from .statistics import MemberStats
@@ -473,10 +473,10 @@ def pool_members(
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.left_out_scores for member in members), *columns]))
     losses = np.stack([judge.losses(member.temperature * member.left_out_scores) for member in members])
-    heat = np.clip([member.temperature for member in members], LEAST_TEMPERATURE, 1.0)
+    heat = np.array([member.heat for member in members])
     start = _shares(members, losses, judge) * heat * [judge.beyond_chance(member.loss) for member in members]
     start = np.concatenate([start, np.zeros(c)])
     positive = np.array([True] * m + [power == LEAST_POWER] * c)
-    near = np.maximum(MEMBER_PENALTY, TEMPERED_PENALTY / heat**2)
+    near = np.maximum(MEMBER_PENALTY / np.maximum(heat, 1.0) ** 2, TEMPERED_PENALTY / heat**2)
     each = power * np.array([[*near, *[own] * c] for own in (penalties if c else penalties[:1])])
     return Stack.fit(scores, judge.tempered(power), each, start, positive, power * BIAS_PENALTY)

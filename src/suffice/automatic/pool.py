@@ -19,7 +19,6 @@ from .stack import PSEUDO, Stack, centred, priors_without, summed
 from .table_rows import TableRows
 from .weighing import FewKnown, JudgedMember, usually_known, weigh_few_known
 
-LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
 ROUNDING = 1e-12  # nats: contributions that add up to no more are none
 MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows
 TOGETHER = 1 << 21  # bytes of a table answered at a time: all that members read of its rows is held, and stays near
@@ -78,11 +77,9 @@ class StackedEnsemble:
     def shares(self) -> Array:
         """How much of the pooled answer each member decides (m,), from 0 to 1; all 0 where no member has a weight.
 
-        Its weight over its temperature, as a share of the sum of these: by temperature, which is 1 at most here, a
-        member's probabilities are made as sure as they may be, so that members far too sure do not look light.
+        Its weight over its `heat`, as a share of the sum of these, so that members far too sure do not look light.
         """
-        heat = np.clip([member.temperature for member in self.members], LEAST_TEMPERATURE, 1.0)
-        counts = self.stack.weight[: len(self.members)] / heat
+        counts = self.stack.weight[: len(self.members)] / [member.heat for member in self.members]
         return np.asarray(counts / counts.sum() if counts.sum() > 0 else counts)
 
     def log_posterior(self, rows: BinnedRows, log_prior: Array | None = None) -> Array:
