@@ -474,8 +474,8 @@ def pool_members(
     scores = centred(np.stack([*(member.left_out_scores for member in members), *columns]))
     losses = np.stack([judge.losses(member.temperature * member.left_out_scores) for member in members])
     heat = np.array([member.heat for member in members])
-    start = _shares(members, losses, judge) * heat * [judge.beyond_chance(member.loss) for member in members]
-    start = np.concatenate([start, np.zeros(c)])
+    told = [judge.beyond_chance(member.loss) for member in members]
+    start = np.concatenate([_shares(members, losses, judge) * heat * told, np.zeros(c)])
     positive = np.array([True] * m + [power == LEAST_POWER] * c)
     near = np.maximum(MEMBER_PENALTY / np.maximum(heat, 1.0) ** 2, TEMPERED_PENALTY / heat**2)
     each = power * np.array([[*near, *[own] * c] for own in (penalties if c else penalties[:1])])
