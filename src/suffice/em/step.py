@@ -236,16 +236,15 @@ def add_up(
 
 
 def _add_squares(part: Parts, delta: Array, squares: Array) -> None:
-    """Add Σ w δδᵀ of rows (r, d) to `squares` (g, d, d); the rows are then multiplied by the roots of their weights."""
-    delta *= np.sqrt(part.weight)[:, None]
+    """Add Σ w δδᵀ of rows (r, d) to `squares` (g, d, d); w is below 0 where a row leaves more than it brought."""
+    pulled = delta * part.weight[:, None]
     if len(squares) == 1:
-        squares[0] += delta.T @ delta
+        squares[0] += pulled.T @ delta
         return
     order = np.argsort(part.owner, kind="stable")
     classes, starts = np.unique(part.owner[order], return_index=True)
     for c, own in zip(classes, np.split(order, starts[1:]), strict=True):
-        pulled = delta[own]
-        squares[c] += pulled.T @ pulled
+        squares[c] += pulled[own].T @ delta[own]
 
 
 def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Point:
