@@ -47,7 +47,7 @@ def low_rank(rng, d):
 
 DENSITIES = {
     "t": lambda rng, d: student(rng, d, K, np.array([3.0, np.inf, 50.0])),
-    "tied t": lambda rng, d: student(rng, d, 1, np.full(K, 40.0)),
+    "tied t": lambda rng, d: student(rng, d, 1, np.broadcast_to(40.0, K)),
     "a column that never varies": with_a_constant_column,
     "mixture": lambda rng, d: mixture(rng, d, full(rng, d, 6)),
     "independent": lambda rng, d: mixture(rng, d, Diagonal(np.exp(rng.normal(size=(6, d))))),

@@ -301,7 +301,8 @@ class Chain:
     def _laws(self, d: int, log_scale: Array) -> Laws:
         count, starts = np.arange(d + 1), np.searchsorted(self.owner, np.arange(self.k + 1))
         constant = log_t_constant(self.df[:, None], count) - 0.5 * count * (np.log(self.inflation)[:, None] + LOG_2PI)
-        return Laws(constant, self.df, self.inflation, self.log_share, starts, log_scale)
+        df, inflation, share = (np.array(own, np.float64) for own in (self.df, self.inflation, self.log_share))
+        return Laws(constant, df, inflation, share, starts, log_scale)  # df may be one number, broadcast
 
     def subsets(self, rows: Array, chosen: Flags) -> Array:
         """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""

@@ -235,9 +235,7 @@ PUBLIC void suffice_mean_over_parents(const int64_t *levels, int64_t n, int64_t 
             double sum = 0.0;
             if (single) {
                 const float *row = (const float *)table + own[a] * size;
-                float some = 0.0f;
-                for (int64_t b = 0; b < m; b++) some += row[own[b]];
-                sum = some;
+                for (int64_t b = 0; b < m; b++) sum += row[own[b]];
             } else {
                 const double *row = (const double *)table + own[a] * size;
                 for (int64_t b = 0; b < m; b++) sum += row[own[b]];

@@ -154,7 +154,8 @@ def shares_in_orders(shares: Array, alone: Array, seen: Flags, orders: Codes) ->
     fits = shares.shape[3] == d and alone.shape == (k, n, d) and seen.shape == (n, d) and orders.shape == (count, d)
     if not fits or not (np.sort(orders, axis=1) == np.arange(d)).all():
         raise ValueError(f"shares {shares.shape} of cells {seen.shape} in orders {orders.shape}")
-    kept = [np.ascontiguousarray(own) for own in (shares, alone, seen, orders)]
+    kinds = (shares, np.float64), (alone, np.float64), (seen, np.bool_), (orders, np.int64)
+    kept = [np.ascontiguousarray(own, dtype=kind) for own, kind in kinds]
     room, out = np.empty((2, d)), np.empty((count, k, n, d))
     library().suffice_shares_in_orders(*map(address, kept), count, k, n, d, address(room), address(out))
     return out

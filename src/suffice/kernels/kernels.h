@@ -1,5 +1,5 @@
-/* What all loops share. Each does what its twin in Python does, addition by addition, so that answers are the same to
-   the last bit (compiled without contraction of products and sums). Nothing is allocated, and nothing read beyond the
+/* What all loops share. Those over trees, knots and counts do what a twin in Python does, addition by addition, so that
+   answers are the same to the last bit (compiled without contraction of products and sums). Nothing is allocated, and nothing read beyond the
    sizes given: callers check that arrays are contiguous where they must be and that nodes lead to nodes of the same
    tree.
 */

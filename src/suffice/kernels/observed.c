@@ -47,15 +47,15 @@ PUBLIC void suffice_standardize(const double *restrict cells, const double *mean
         const double *restrict mean = means + c * d, *restrict own = sd + (g > 1 ? c * d : 0);
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < d; j++) {
-                double x = (cells[i * d + j] - mean[j]) / own[j];
-                z[(c * n + i) * d + j] = x == x ? x : 0.0;
+                double x = cells[i * d + j];
+                z[(c * n + i) * d + j] = x == x ? (x - mean[j]) / own[j] : 0.0;
             }
     }
 }
 
 /* `z` (k, n, d) are rows of `cells` (n, d) that were standardised, and `white` (k, n, d) the same times Wᵀ, which is
-   worked on. `like` (n) says which rows miss what the row before misses. `logs` (g, d) are logarithms of standard deviations, `log_det` (g) those of determinants of covariances, and
-   `matrices` (3, g, d, d) correlations R, the transposes of W with W R Wᵀ = I, and P = WᵀW. `room` (d + 1, d) and `at`
+   worked on. `like` (n) says which rows miss what the row before misses. `logs` (g, d) are logarithms of standard
+   deviations, `log_det` (g) those of determinants of covariances, and `matrices` (3, g, d, d) correlations R, the transposes of W with W R Wᵀ = I, and P = WᵀW. `room` (d + 1, d) and `at`
    (d) are for work; `squares` and `dets` (n, k) are the answer.
 
    Where half of the cells are missing, or more, R of those observed is factored. Else the distance is the least |W z|²

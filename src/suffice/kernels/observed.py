@@ -123,6 +123,8 @@ class Laws:
         fits = orders.shape == (2, d) and self.constant.shape == (m, d + 1) and self.log_scale.shape == (g, d)
         fits &= missing.shape == (n, d) and {own.shape for own in sums} == {(n, k, d)} and g in (1, m)
         fits &= all(own.flags.c_contiguous for own in (white, matrix, self.log_scale, orders, missing, *laws, *sums))
+        fits &= {own.dtype.char for own in (white, matrix, self.log_scale, *laws[:-1], *sums)} == {"d"}
+        fits &= missing.dtype == np.bool_ and all(own.shape == (m,) for own in laws[1:-1])
         fits &= bool((np.sort(orders, axis=1) == np.arange(d)).all()) and int(self.starts[-1]) == m
         if not fits or matrix.shape[2] != d or not (fixed or wide == d):
             raise ValueError(f"rows {white.shape} and matrices {matrix.shape} in orders {orders.shape} of {k} classes")

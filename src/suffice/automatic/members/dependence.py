@@ -146,11 +146,13 @@ class OneDependence:
         return {}
 
     def _lowered(self, c: int, t: float, lost: float, everywhere: float) -> tuple[Array, Floats]:
-        """Return `_tables` in single precision, made once where they take little."""
-        kept = self._kept if self.pairs.nbytes <= IN_MEMORY else {}
-        if (setting := (c, t, lost, everywhere)) not in kept:
-            kept[setting] = self._tables(c, t, lost, everywhere, np.float32)
-        return kept[setting]
+        """Return `_tables` in single precision, made once as long as all of them take little."""
+        found = self._kept.get((c, t, lost, everywhere))
+        if found is None:
+            found = self._tables(c, t, lost, everywhere, np.float32)
+            if (len(self._kept) + 1) * found[1].nbytes <= IN_MEMORY:
+                self._kept[c, t, lost, everywhere] = found
+        return found
 
     def _tables(self, c: int, t: float, lost: float, everywhere: float, kind: type) -> tuple[Array, Floats]:
         """Return log P(v | k), (L,), and log P(v | k, u), (L, L), with the counts of the row's cells lowered."""
