@@ -36,7 +36,7 @@ def test_legal_tables_fit_and_answer(first, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "number"), [(882203, 13), (990001, 4)])
+@pytest.mark.parametrize(("seed", "number"), [(882203, 13), (990001, 4), (11281, 14), (11282, 11), (11282, 15)])
 def test_tables_that_once_failed_are_answered(tmp_path, seed, number):
     assert run("tables", seed=seed, first=number, count=1, keep=tmp_path / "found")[1] == []
 

@@ -101,7 +101,7 @@ def chosen_note(gain: float, forest: ForestJoint | None) -> Note:
 
 def _is_clear(ahead: Array, weight: Array) -> bool:
     """Return whether the mean of what rows (n,) of these weights say is many standard errors from nothing."""
-    share = weight / max(float(weight.sum()), 1e-300)
+    share, ahead = weight / max(float(weight.sum()), 1e-300), np.clip(ahead, -1e100, 1e100)  # squares are numbers
     mean = float(share @ ahead)
     return abs(mean) > CLEAR * float(np.sqrt(share**2 @ (ahead - mean) ** 2))
 

@@ -277,6 +277,8 @@ class GaussianEstimate:
         self, alike: Sequence[int], covariance: Array, variance: Array, keep: Codes, names: Sequence[Name]
     ) -> None:
         """Shrink the covariance of the classes `alike`, in its place, as asked or by the least that makes it usable."""
+        rounding = np.diagonal(covariance) > 2.0 * variance  # which was taken for that: so is what goes with it
+        covariance[rounding] = covariance[:, rounding] = 0.0
         correlation = correlations(covariance, variance)
         label = self.classes[alike[0]] if not self.shared else None
         amount = self.shrinkage.amount
