@@ -220,8 +220,8 @@ PUBLIC void suffice_shares_in_orders(const double *shares, const double *alone, 
 }
 
 /* Put in `out` (n) the log of the mean over the levels u of each row, of n with p, of exp(alone[u] + sum of table[u, v]
-   over its levels v); 0 for a row without one, -1 where each misses. The table (size, size) is of floats, if `single`,
-   and so are its sums. `room` has 2 p numbers. */
+   over its levels v); 0 for a row without one, -1 where each misses. The table (size, size) is of floats, if `single`.
+   `room` has 2 p numbers. */
 PUBLIC void suffice_mean_over_parents(const int64_t *levels, int64_t n, int64_t p, const double *alone,
                                       const void *table, int64_t size, int64_t single, double *room, double *out) {
     double *score = room;

@@ -129,19 +129,21 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     return out
 
 
-def mean_over_parents(levels: Codes, alone: Array, table: NDArray[np.floating], out: Array) -> None:
-    """Put in `out` (n,) the log of the mean, over the levels u that rows have, of exp(alone[u] + Σ_v table[u, v]).
+def mean_over_parents(levels: Codes, alone: Array, table: NDArray[np.floating]) -> Array:
+    """Return the log of the mean (n,), over the levels u that rows have, of exp(alone[u] + Σ_v table[u, v]).
 
-    Of rows of `levels` (n, p) a missing one is −1; `table` (L, L) has single or double precision, as sums have.
+    Of rows of `levels` (n, p) a missing one is −1; `table` (L, L) has single or double precision.
     """
     single, size = table.dtype == np.float32, len(alone)
     own, logs = np.ascontiguousarray(table), np.ascontiguousarray(alone, dtype=np.float64)
     below(levels.reshape(-1) + 1, size + 1)
-    if own.shape != (size, size) or out.shape != levels.shape[:1] or not (single or table.dtype == np.float64):
+    if own.shape != (size, size) or not (single or table.dtype == np.float64):
         raise ValueError(f"levels {levels.shape}, and tables {own.shape} of {own.dtype} beside {logs.shape}")
-    rows, room = np.ascontiguousarray(levels, dtype=np.int64), np.empty(2 * levels.shape[1])
-    given = address(rows), *levels.shape, address(logs), address(own), size, int(single)
+    rows, (n, p) = np.ascontiguousarray(levels, dtype=np.int64), levels.shape
+    room, out = np.empty(2 * p), np.empty(n)
+    given = address(rows), n, p, address(logs), address(own), size, int(single)
     library().suffice_mean_over_parents(*given, address(room), address(out))
+    return out
 
 
 def shares_in_orders(shares: Array, alone: Array, seen: Flags, orders: Codes) -> Array:

@@ -1,7 +1,7 @@
 /* What all loops share. Those over trees, knots and counts do what a twin in Python does, addition by addition, so that
-   answers are the same to the last bit (compiled without contraction of products and sums). Nothing is allocated, and nothing read beyond the
-   sizes given: callers check that arrays are contiguous where they must be and that nodes lead to nodes of the same
-   tree.
+   answers are the same to the last bit (compiled without contraction of products and sums). Nothing is allocated, and
+   nothing read beyond the sizes given: callers check that arrays are contiguous where they must be and that nodes lead
+   to nodes of the same tree.
 */
 
 #include <math.h>

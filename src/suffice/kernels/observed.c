@@ -55,8 +55,9 @@ PUBLIC void suffice_standardize(const double *restrict cells, const double *mean
 
 /* `z` (k, n, d) are rows of `cells` (n, d) that were standardised, and `white` (k, n, d) the same times Wᵀ, which is
    worked on. `like` (n) says which rows miss what the row before misses. `logs` (g, d) are logarithms of standard
-   deviations, `log_det` (g) those of determinants of covariances, and `matrices` (3, g, d, d) correlations R, the transposes of W with W R Wᵀ = I, and P = WᵀW. `room` (d + 1, d) and `at`
-   (d) are for work; `squares` and `dets` (n, k) are the answer.
+   deviations, `log_det` (g) those of determinants of covariances, and `matrices` (3, g, d, d) correlations R, the
+   transposes of W with W R Wᵀ = I, and P = WᵀW. `room` (d + 1, d) and `at` (d) are for work; `squares` and `dets` (n, k)
+   are the answer.
 
    Where half of the cells are missing, or more, R of those observed is factored. Else the distance is the least |W z|²
    over the missing cells, which is where these are −P_mm⁻¹ P_mo z_o, and |R_oo| = |R| |P_mm|: what rounding does to the

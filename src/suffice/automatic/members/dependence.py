@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from itertools import pairwise, product
 from typing import ClassVar
 
-from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, parallel_map, row_chunks, rows_within
+from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ...attribution.explain import Explanation, explain_block
 from ...densities import Density
 from ...export.program import Pairs, Term
@@ -175,15 +175,10 @@ class OneDependence:
         return np.log(alone), table
 
     def _score(self, levels: Codes, tables: tuple[Array, Floats]) -> Array:
-        (alone, table), out = tables, np.empty(len(levels))
-        levels = np.ascontiguousarray(levels, dtype=np.int64)
-
-        def work(part: slice) -> None:
-            mean_over_parents(levels[part], alone, table, out[part])
-
-        width = levels.shape[1] ** 2
-        parallel_each(work, row_chunks(len(levels), rows_within(8 * width, IN_MEMORY)), cost=4.0 * len(levels) * width)
-        return out
+        n, width = len(levels), levels.shape[1] ** 2
+        parts = row_chunks(n, rows_within(8 * width, IN_MEMORY))
+        found = parallel_map(lambda part: mean_over_parents(levels[part], *tables), parts, cost=4.0 * n * width)
+        return np.concatenate([np.zeros(0), *found])
 
 
 def _log_mean(score: Array, parents: Codes, axis: int) -> Array:
