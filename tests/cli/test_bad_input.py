@@ -75,7 +75,7 @@ def test_absent_column_names_the_closest(refused, tmp_path, option) -> None:
     [
         (["1", "-2"], ["1 of 2", "negative"]),
         (["1", ""], ["1 of 2", "missing"]),
-        (["0", "0"], ["every cell is 0"]),
+        (["0", "0"], ["nothing but 0"]),
         (["u", "v"], ["string"]),
     ],
 )

@@ -53,7 +53,7 @@ from .parameters import (
     Time,
     Weight,
 )
-from .training import check_named, check_not_read, group_values, read_batch, weight_values
+from .training import check_named, check_not_read, group_values, read_batch
 
 if TYPE_CHECKING:
     from .._arrays import Array
@@ -192,7 +192,7 @@ class _Asked:
 
     def in_parts(self, common: Common, missing: tuple[str, ...]) -> Assessment:
         """Return how good the model is at a table that is read in parts."""
-        from ..engines import Reading
+        from ..engines import Reading, weight_values
         from ..questions.answer_table import adapt_to_table
         from ..questions.assess import JudgedParts, assess_table
 

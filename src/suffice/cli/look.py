@@ -29,7 +29,7 @@ from .parameters import (
     Weight,
 )
 from .rows import cell_as_text
-from .training import Training, check_named, identifiers, read_training
+from .training import Training, check_named, identifiers, read_training, telling_rows_apart
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
@@ -335,7 +335,7 @@ def _unlabelled(data: Path, table: TableOptions, common: Common) -> Training:
             "--groups and --labels need --target. Next: name the column of class labels, or leave them out."
         )
     columns, _ = read_columns(data, None, table.drop, table.missing_text, table.keep_spaces, table.sheet)
-    names = [name for name in identifiers(columns, None) if name not in table.keep]
+    names = [name for name in identifiers(telling_rows_apart(columns), None) if name not in table.keep]
     if names and len(names) < columns.num_columns:
         columns = columns.drop_columns(names)
         common.remark(f"Left out: {quoted(names)}, of which each row has its own value.")

@@ -319,17 +319,6 @@ class TargetProblem(DataError):
         )
 
 
-class WeightProblem(DataError):
-    """The weight column does not hold weights."""
-
-    @classmethod
-    def of(cls, column: str, what: str) -> WeightProblem:
-        return cls(
-            f"Column {column!r} cannot be the weight of the rows: {what}. Next: weights count copies of a row, so they "
-            "are finite numbers of at least 0, not all 0."
-        )
-
-
 def closest(name: str, known: Iterable[str]) -> list[str]:
     """Return up to three names written nearly like this one, in small or large letters, the nearest first."""
     lower = {word.lower(): word for word in known}

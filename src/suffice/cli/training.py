@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._dialect import Dialect
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
 from .files import read_file, without_blanks
-from .output import ColumnProblem, Common, TargetProblem, UsageProblem, WeightProblem, drop_flags
+from .output import ColumnProblem, Common, TargetProblem, UsageProblem, drop_flags
 from .parameters import TableOptions
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def read_training(
     remark_empty(empty, columns.num_columns, common)
     columns = columns.drop_columns(empty)
     dialect = None if found.csv is None else found.csv.dialect
-    dropped = (automatic_drops if table.auto_drop else identifiers)(columns, dialect)
+    told = telling_rows_apart(columns)
+    dropped = (automatic_drops if table.auto_drop else identifiers)(told, dialect)
     dropped = {name: why for name, why in dropped.items() if name not in (*table.keep, *keep)}
     if dropped and (table.auto_drop or len(dropped) < columns.num_columns):
         columns = columns.drop_columns(list(dropped))
@@ -103,7 +104,7 @@ def read_training(
         common.remark(f"Left out: {reasons}.{'' if table.auto_drop else keep_them}")
     _check_columns(columns, target)
     _remark_unlabelled(unlabelled, rows.num_rows, target, common)
-    _remark_names(columns, common)
+    _remark_names(columns, told, common)
     belong = None if groups is None else group_values(rows.column(groups))
     times = None if time is None else time_values(rows.column(time), table.dates)
     return Training(columns, given, weights, unlabelled, numbers, belong, found.dialect, times)
@@ -310,27 +311,12 @@ def time_values(column: Column, order: str | None = None) -> Column:
 
 
 def _weights(column: Column, name: str) -> Array:
-    values = weight_values(column, name)
+    from ..engines import weight_values
+
+    values: Array = weight_values(column, name).to_numpy()
     if not values.any():
-        raise WeightProblem.of(name, "every cell is 0")
+        raise DataError(f"The weight column {name!r} holds nothing but 0. Next: give a positive weight.")
     return values
-
-
-def weight_values(column: Column, name: str) -> Array:
-    """Return the cells of a column as weights (n,); WeightProblem for what is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise WeightProblem.of(name, f"it has the type {kind}")
-    values = column.cast(pa.float64())
-    unusable = pc.invert(pc.and_(pc.is_finite(values), pc.greater_equal(values, 0)))
-    bad = pc.sum(pc.fill_null(unusable, True)).as_py()
-    if bad:
-        raise WeightProblem.of(name, f"{bad} of {len(values)} cells are missing, infinite or negative")
-    found: Array = values.to_numpy()
-    return found
 
 
 def _remark_unlabelled(unlabelled: int, others: int, target: str, common: Common) -> None:
@@ -376,36 +362,21 @@ def remark_empty(empty: Sequence[str], columns: int, common: Common) -> None:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
 
 
-def _remark_names(columns: Table, common: Common) -> None:
+def _remark_names(columns: Table, told: Mapping[str, Telling], common: Common) -> None:
     """Warn of columns that look like the name or number of a row: they tell classes apart in these rows only."""
     import pyarrow as pa
 
-    from ..table import are_sentences
-
     for field in columns.schema:
-        column = columns.column(field.name)
+        why = told[field.name].what if pa.types.is_string(field.type) else ""
         if field.name == "":
             common.remark('The column without a name is used like any other. If it numbers the rows: --drop ""')
-        elif pa.types.is_string(field.type) and _holds_dates(column):
+        elif why == DATES:
             common.remark(
                 f"Column {field.name!r} holds dates, and each one is used as a text of its own. If they only date the "
                 f"rows: {drop_flags([field.name])}"
             )
-        elif pa.types.is_string(field.type) and columns.num_rows > FEW_ROWS:
-            texts = column.unique()
-            distinct = len(texts)
-            if not are_sentences(texts.to_pylist()) and distinct > ALMOST_ALL * columns.num_rows:
-                common.remark(
-                    f"Column {field.name!r} has {distinct} different texts in {columns.num_rows} rows. "
-                    f"If it only names the rows: {drop_flags([field.name])}"
-                )
-
-
-def _holds_dates(column: Column) -> bool:
-    """Say whether every text is a date such as 31.12.2020 or 12/31/20."""
-    import pyarrow.compute as pc
-
-    return column.null_count < len(column) and bool(pc.all(pc.match_substring_regex(column, DATE)).as_py())
+        elif why:
+            common.remark(f"Column {field.name!r}: {why}. If it only names the rows: {drop_flags([field.name])}")
 
 
 FEW_ROWS = 20  # of which too much is different by chance
@@ -416,64 +387,61 @@ ID = re.compile(
 )
 
 
-def automatic_drops(columns: Table, dialect: Dialect | None) -> dict[str, str]:
-    """Return the columns to leave out, and why; without words for what the calendar adds to a column of dates."""
-    from ..engines.calendar import added
-
-    found: dict[str, str] = {}
-    for name in () if dialect is None else dialect.dates:
-        found |= {name: "dates"} | dict.fromkeys(added(name), "")
-    found = {name: why for name, why in found.items() if name in columns.column_names}
-    others = {name: _why(name, columns.column(name)) for name in columns.column_names if name not in found}
-    return found | {name: why for name, why in others.items() if why}
+DATES = "dates"
 
 
-def identifiers(columns: Table, dialect: Dialect | None) -> dict[str, str]:
-    """Return the columns in which each row has its own value, as an identifier has, and why they count as such."""
-    dates = () if dialect is None else dialect.dates  # days, which may all differ
-    found = {name: _of_each_row(name, columns.column(name)) for name in columns.column_names if name not in dates}
-    return {name: why for name, why in found.items() if why}
+class Telling(NamedTuple):
+    """What a column holds that only tells rows apart, "" for nothing, and whether nearly each row has its own value."""
+
+    what: str
+    each: bool
 
 
-def _of_each_row(name: str, cells: Column) -> str:
-    """Return what a column holds if it names rows: texts or whole numbers that are all different, else ""."""
-    import pyarrow as pa
-
-    from .._arrays import np
-    from ..engines.arrow import decoded, is_text
-    from ..stats.dependent_rows import ALL_DIFFER, Cells, name_rows
-    from ..table import are_sentences
-
-    cells = decoded(cells).drop_null()
-    text = is_text(cells.type)
-    if not (text or pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
-        return ""
-    values, count = cells.unique(), len(cells)
-    if count <= FEW_ROWS or len(values) < ALL_DIFFER * count:
-        return ""
-    if text:
-        return "" if are_sentences(values.to_pylist()) or _holds_dates(cells) else "all different"
-    named = pa.types.is_integer(cells.type) and len(values) == count and ID.search(name)
-    is_name = named or name_rows(Cells(cells.to_numpy().astype(np.float64), False))
-    return "whole numbers, all different" if is_name else ""
+def telling_rows_apart(columns: Table) -> dict[str, Telling]:
+    """Return of each column what it holds that only tells rows apart."""
+    return {name: _telling(name, columns.column(name)) for name in columns.column_names}
 
 
-def _why(name: str, cells: Column) -> str:
-    """Return what a column holds if that only tells rows apart, else ""."""
+def _telling(name: str, cells: Column) -> Telling:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from ..engines.arrow import decoded, is_text
+    from .._arrays import np
+    from ..engines.arrow import decoded, is_number, is_text
+    from ..stats.dependent_rows import ALL_DIFFER, Cells, name_rows
     from ..table import are_sentences
 
     known = decoded(cells).drop_null()
     count, text = len(known), is_text(known.type)
     dated = pa.types.is_temporal(known.type) or (text and pc.all(pc.match_substring_regex(known, DATE)).as_py())
     if count and dated:
-        return "dates"
-    if not text or count <= FEW_ROWS:
-        return _of_each_row(name, cells)
-    texts = known.unique()
-    if len(texts) <= ALMOST_ALL * count or are_sentences(texts.to_pylist()):
-        return ""
-    return "all different" if len(texts) == count else f"{len(texts):,} different texts in {count:,} cells"
+        return Telling(DATES, False)
+    if count <= FEW_ROWS or not (text or is_number(known.type)):
+        return Telling("", False)
+    values = known.unique()
+    each = len(values) >= ALL_DIFFER * count
+    if text:
+        if len(values) <= ALMOST_ALL * count or are_sentences(values.to_pylist()):
+            return Telling("", False)
+        whole = len(values) == count
+        return Telling("all different" if whole else f"{len(values):,} different texts in {count:,} cells", each)
+    is_id = pa.types.is_integer(known.type) and len(values) == count and ID.search(name)
+    each = each and bool(is_id or name_rows(Cells(known.to_numpy().astype(np.float64), False)))
+    return Telling("whole numbers, all different" if each else "", each)
+
+
+def automatic_drops(told: Mapping[str, Telling], dialect: Dialect | None) -> dict[str, str]:
+    """Return the columns to leave out, and why; without words for what the calendar adds to a column of dates."""
+    from ..engines.calendar import added
+
+    found: dict[str, str] = {}
+    for name in () if dialect is None else dialect.dates:
+        found |= {name: DATES} | dict.fromkeys(added(name), "")
+    found = {name: why for name, why in found.items() if name in told}
+    return found | {name: own.what for name, own in told.items() if own.what and name not in found}
+
+
+def identifiers(told: Mapping[str, Telling], dialect: Dialect | None) -> dict[str, str]:
+    """Return the columns in which each row has its own value, as an identifier has, and why they count as such."""
+    dates = () if dialect is None else dialect.dates  # days, which may all differ
+    return {name: own.what for name, own in told.items() if own.each and name not in dates}

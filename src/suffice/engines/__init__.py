@@ -20,5 +20,6 @@ from .local import (
     Watcher as Watcher,
     answer as answer,
     learn as learn,
+    weight_values as weight_values,
 )
 from .sources import Source as Source, engine_of as engine_of, open_source as open_source

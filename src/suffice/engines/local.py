@@ -62,7 +62,7 @@ class LabelledRows:
         """Take apart a batch; DataError for weights that are no weights."""
         labels = decoded(table.column(target))
         absent = how_many(missing(labels))
-        weights = None if weight is None else _weights(table.column(weight), weight)
+        weights = None if weight is None else weight_values(table.column(weight), weight)
         belong = None if groups is None else decoded(table.column(groups))
         kept = None
         if absent and not keep:
@@ -79,7 +79,8 @@ class LabelledRows:
         return cls(table, labels, None if weights is None else weights.to_numpy(), absent, belong)
 
 
-def _weights(column: Column, name: str) -> Column:
+def weight_values(column: Column, name: str) -> Column:
+    """Return the cells of a column as row weights in float64; DataError for what is none."""
     kind = column.type
     if not (is_number(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"The weight column {name!r} has the type {kind}. Next: name a column of numbers.")
