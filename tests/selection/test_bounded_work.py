@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import roc_auc_score
 
-from suffice import GenerativeClassifier
+from suffice import GaussianDiscriminant, GenerativeClassifier
 from suffice.automatic import columns as frozen_columns
 from suffice.automatic.folds import FoldedGaussians
 from suffice.automatic.members import gaussian
 from suffice.leave_one_out.by_columns import marginals
+from suffice.leave_one_out.model import Refits
 from suffice.leave_one_out.wishart import LeftOut
 
 OFTEN = 1.0  # of work: with this bound every table takes long
@@ -63,6 +65,27 @@ def test_a_member_that_is_not_hopeless_is_judged_in_full(monkeypatch: pytest.Mon
     few = GenerativeClassifier().fit(X, y)
     assert names(few) == names(full)
     assert_array_equal(few.predict_proba(X), full.predict_proba(X))
+
+
+def test_sets_and_suspect_labels_go_by_folds_where_refits_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a column that others sum to, EM comes near a singular covariance, and each refit takes hundreds of steps."""
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 1600)
+    X = rng.normal(size=(1600, 4)) + 2.5 * y[:, None] * [1.0, -1.0, 0.0, 0.0]
+    X = np.column_stack([X, X[:, 0] + X[:, 2]])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    flipped = rng.random(300) < 0.08
+    given, new = np.where(flipped, 1 - y[:300], y[:300]), slice(300, None)
+
+    def refit(*_: object) -> None:
+        raise AssertionError("a refit without a row")
+
+    monkeypatch.setattr(Refits, "limit", refit)
+    wrong = GaussianDiscriminant().fit(X[:300], given).suspect_labels(X[:300], given)
+    assert roc_auc_score(flipped, wrong) > 0.95  # the classes overlap by 4 %
+    model = GaussianDiscriminant().fit(X[:300], y[:300])
+    sets = model.predict_set(X[new], alpha=0.1)
+    assert abs(sets[np.arange(1300), y[new]].mean() - 0.9) < 0.04  # 300 rows make thresholds: .9 ± .017
 
 
 def test_rows_of_folds_are_scored_as_by_factors_of_their_own() -> None:

@@ -218,9 +218,10 @@ class Answers(State):
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
-        rows and their own classes, each by the exact leave-one-out posterior (mixtures: by models of folds). That needs
-        no rows set aside, and what the model gets wrong makes sets larger, not wrong. With fewer than 1 / α − 1 rows
-        every class is in every set.
+        rows and their own classes, each by the exact leave-one-out posterior; by models of folds for mixtures, and
+        where refits without each row would take more than some seconds (cells missing in many ways). That needs no rows
+        set aside, and what the model gets wrong makes sets larger, not wrong. With fewer than 1 / α − 1 rows every
+        class is in every set.
 
         A row is compared with training rows of as many known cells: those that have so many, and others some of whose
         cells are hidden, each column as often as any other; the larger threshold of both counts. So coverage is 1 − α
@@ -867,7 +868,8 @@ class Answers(State):
 
         Notes
         -----
-        Rows are left out exactly where `leave_one_out` does so. A forest judges a row by the trees whose bag it was not
+        Rows are left out exactly where `leave_one_out` does so without refits that take longer than some seconds; else
+        rows that are kept are judged by models of folds. A forest judges a row by the trees whose bag it was not
         in, the automatic classifier also by boosted trees of other folds. Northcutt, Jiang & Chuang (2021),
         doi:10.1613/jair.1.12125, count confident rows instead, which takes rows between classes for wrong ones;
         Dawid & Skene (1979), doi:10.2307/2346806, is the EM.

@@ -182,6 +182,13 @@ def some_rows(sample: Reservoir, most: int) -> Codes:
     return np.flatnonzero(sample.priority <= limit[sample.codes])
 
 
+def left_out_kept(fitted: Fitted) -> Array:
+    """Return the log posteriors (m, k) of the rows kept, each left out; by models of folds where that takes long."""
+    if fitted.leaves_soon:
+        return fitted.left_out_rows
+    return ByFolds(fitted, np.arange(len(fitted.reservoir.codes))).without(None)
+
+
 def missing_in(fitted: Fitted, rows: Rows, n: int) -> Flags:
     """Return which cells of n rows by block say nothing (n, d), by the columns of the model: they are missing.
 

@@ -14,7 +14,7 @@ from ..losses import LEAST_PROBABILITY, LabelledRows, error_of_choice
 from ..schema import Level
 from ..stats.rows import take_blocks
 from .frames import plain
-from .held_out import ByFolds, some_rows
+from .held_out import left_out_kept, some_rows
 from .tally import BINS
 
 
@@ -42,13 +42,11 @@ def _quality(fitted: Fitted) -> Quality:
     closed = fitted.leaves_soon
     index = some_rows(sample, fitted.most_judged)
     part = fitted.reservoir.part(index)
-    if not closed:
-        log_posterior = ByFolds(fitted, index).without(None)
-    elif len(index) == len(sample.codes):
-        log_posterior = fitted.left_out_rows
-    else:
+    if closed and len(index) < len(sample.codes):
         rows = take_blocks(fitted.sampled_rows(), index)
         log_posterior = fitted.left_out_unseen(rows, part.codes, part.row_weight())
+    else:
+        log_posterior = left_out_kept(fitted)[index]
     weight, k = part.represented(statistics.weight), len(statistics.classes)
     judged = LabelledRows(part.codes, weight, part.copies, k, part.units.groups)
     how, chosen = LEFT_OUT if closed else FOLDS, closed and fitted.chosen_by_sample

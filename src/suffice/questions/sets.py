@@ -14,7 +14,7 @@ from ..estimate import Block
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
 from ..stats.rows import level_keys, take_blocks
-from .held_out import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
+from .held_out import MOST_OF_FOLDS, ByFolds, left_out_kept, missing_in, some_rows
 from .sample import read_share
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells
@@ -77,7 +77,7 @@ def set_scores(fitted: Fitted) -> Scores:
     sample = fitted.reservoir
     every = np.arange(len(sample.codes))
     known = ~missing_in(fitted, sample.rows, len(every))
-    left_out = ByFolds(fitted, every).without(None) if fitted.by_folds else fitted.left_out_rows
+    left_out = left_out_kept(fitted)
     parts = [_scores(fitted, every, _own(fitted, left_out, every), known)]
     index, orders = some_rows(sample, MOST_HIDDEN), _orders(fitted)
     in_folds = bool(orders) and fitted.by_columns(index, as_new=True) is None

@@ -16,6 +16,7 @@ rows whose label is contradicted however far they are from the other classes.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, Flags, np
@@ -23,6 +24,7 @@ from ..densities import Rows
 from ..fitted import Fitted
 from ..stats.rows import take_blocks
 from ..table.labels import read_weights
+from .held_out import left_out_kept
 from .leave_one_out import Leaves, known_codes, leaves_with
 from .sample import read_share
 
@@ -88,11 +90,23 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: 
         return posterior
     own, amount = codes[told], weight[told]
     some = replace(leaves, weight=leaving)[told]
-    left_out = some.left_out(fitted, take_blocks(rows, told), own, fitted.left_out_unseen)
+    left_out = some.left_out(fitted, take_blocks(rows, told), own, partial(_left_out, fitted))
     learned = np.flatnonzero(amount)
     channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
     posterior[told] = true_posterior(channel, left_out, own)
     return posterior
+
+
+def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None) -> Array:
+    """Return log posteriors (n, k) of learned rows, each left out; of those kept by folds where that takes long."""
+    if fitted.judges is None or fitted.leaves_soon:
+        return fitted.left_out_unseen(rows, codes, weight)
+    place = fitted.reservoir.locate(rows, codes, fitted.statistics.classes)
+    found, others = left_out_kept(fitted)[place], np.flatnonzero(place < 0)
+    if len(others):
+        own = None if weight is None else weight[others]
+        found[others] = fitted.left_out_unseen(take_blocks(rows, others), codes[others], own)
+    return found
 
 
 def _others(fitted: Fitted, codes: Codes, weight: Array) -> Flags:
@@ -115,7 +129,7 @@ def _channel_of_kept(fitted: Fitted) -> Channel:
     weight = sample.represented(of_class)
     weight *= max(float(sample.copies.sum()), float(sample.weight.sum())) / float(weight.sum())  # as of rows given
     told = np.flatnonzero(_others(fitted, sample.codes, sample.row_weight()))
-    return find_channel(fitted.left_out_rows[told], sample.codes[told], weight[told])
+    return find_channel(left_out_kept(fitted)[told], sample.codes[told], weight[told])
 
 
 TEMPERATURES = 2.0 ** np.arange(-4.0, 4.5, 0.5)

@@ -115,9 +115,7 @@ def _parameters(view: View, program: Program, asked: Sequence[int]) -> dict[str,
 
 
 def _sets(fitted: Fitted) -> dict[str, Array] | None:
-    """Return the thresholds of sets of classes by number of known cells; None where they take long, or nobody knows."""
-    if fitted.statistics.sample is not None and not (fitted.by_folds or fitted.leaves_soon):
-        return None
+    """Return the thresholds of sets of classes by number of known cells; None where nobody knows."""
     try:
         (limits,) = set_limits(fitted, SET_ALPHA, by_class=False)
     except SufficeError:
