@@ -6,8 +6,8 @@ from scipy import stats
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.densities import Full, Gaussian
-from suffice.em.cell_passes import draw_completed
 from suffice.em.cells import groups_of
+from suffice.em.filling import draw_completed
 from suffice.questions.proba_interval import posteriors
 from suffice.stats import FullScatter, PatternStats, PooledScatter
 

@@ -3,21 +3,21 @@
 Tolerance: both end at the fixed point of the same step to rounding, which slow directions of the likelihood magnify.
 """
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, load
-from suffice.em import cell_passes as sweep, cells as em
+from suffice.em import cells as em
 from suffice.em.accelerated_em import watch
-from suffice.em.step import Moments
+from suffice.em.step import Moments, expect, row_parts
 from suffice.errors import MergeError
 from suffice.stats import (
     CompletedStats,
-    DiagonalScatter,
     FullScatter,
-    GaussianStats,
     PatternStats,
     PooledScatter,
     patterns,
@@ -46,7 +46,7 @@ def test_passes_find_what_statistics_find(table, rng, shared, weighted, monkeypa
     weight = rng.integers(1, 4, size=len(X)).astype(float) if weighted else None
     whole = GaussianDiscriminant(shared=shared).fit(X, codes, weight)
     monkeypatch.setattr(patterns, "MAX_CELLS", 10)
-    monkeypatch.setattr(sweep, "rows_within", lambda *_, least: least)
+    monkeypatch.setattr(em, "rows_within", lambda *_, least: least)
     passes = GaussianDiscriminant(shared=shared).fit(X, codes, weight)
     assert isinstance(passes.statistics_.blocks[0], CompletedStats)
     assert_allclose(passes.means_, whole.means_, atol=CLOSE)
@@ -60,15 +60,15 @@ def test_passes_find_what_statistics_find(table, rng, shared, weighted, monkeypa
 def test_sums_add_over_batches(table, rng, shared):
     """One pass over all rows equals the sum of passes over parts, in any split."""
     X, codes = table
-    observed = GaussianStats.summarize(X, codes, 3, None, DiagonalScatter)
-    units = em.Units.of(observed.weight, observed.mean, observed.scatter.values)
-    start = units.start(shared)
-    parts = np.array_split(rng.permutation(len(X)), 7)
-    sums = [sweep.sweep(X[own], codes[own], None, units, start) for own in parts]
-    total = sums[0]
-    for part in sums[1:]:
-        total = total.merge(part)
-    whole = sweep.sweep(X, codes, None, units, start)
+    _, units = em.problem_of_rows(X, codes, 3, None, FullScatter)
+    rows = (X - units.center) / units.scale
+
+    def sums(own):
+        parts = row_parts(rows[own], np.arange(len(own)), codes[own], np.ones(len(own)), shared)
+        return expect(parts, np.bincount(codes[own], minlength=3).astype(float), units.start(shared))[0]
+
+    total = reduce(Moments.merge, map(sums, np.array_split(rng.permutation(len(X)), 7)))
+    whole = sums(np.arange(len(X)))
     for name in Moments.__dataclass_fields__:
         assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
 
@@ -92,7 +92,7 @@ def test_the_likelihood_never_falls(seed, missing, form, by_rows, d):
     seen: list[tuple[int, float]] = []
     with watch(lambda *step: seen.append(step)):
         if by_rows:
-            singular = sweep.complete_rows(X, codes, 2, weight, form).secured.any()
+            singular = em.complete_rows(X, codes, 2, weight, form).secured.any()
         else:
             notes = []
             em.complete(PatternStats.summarize(X, codes, 2, weight, form), notes.append)

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from suffice import GaussianDiscriminant
 from suffice.densities import Full
 from suffice.densities.covariance import USABLE
-from suffice.em import cell_passes as sweep, cells as em
+from suffice.em import cells as em
 from suffice.em.accelerated_em import watch
 from suffice.em.step import nearest_spd
 from suffice.errors import DataError, SingularCovarianceError
@@ -253,21 +253,23 @@ MURRAY = np.array(
 @pytest.mark.parametrize("form", [FullScatter, PooledScatter])
 @pytest.mark.parametrize("by_rows", [False, True])
 @pytest.mark.parametrize("units", [[1.0, 1.0], [1e-3, 50.0]])
-def test_a_saddle_is_left(form, by_rows, units):
+@pytest.mark.parametrize("centers", [[0.0], [0.0, 10.0, -7.0]])
+def test_a_saddle_is_left(form, by_rows, units, centers):
     """Murray's data (1977): a saddle at correlation 0 and variance 5/2, maxima at ±1/2 and 8/3, one of which is taken.
 
-    Whatever the order of the rows and their units.
+    Whatever the order of the rows and their units, and in each of several classes of such rows, or all together.
     """
-    rows, codes = np.random.default_rng(0).permutation(MURRAY) * units, np.zeros(12, dtype=np.int64)
+    rng, codes, k = np.random.default_rng(0), np.repeat(np.arange(len(centers)), 12), len(centers)
+    rows = np.concatenate([rng.permutation(MURRAY) + center for center in centers]) * units
     seen: list[tuple[int, float]] = []
     with watch(lambda *step: seen.append(step)):
         if by_rows:
-            stats = sweep.complete_rows(rows, codes, 1, None, form).complete
+            stats = em.complete_rows(rows, codes, k, None, form).complete
         else:
-            stats = em.complete(PatternStats.summarize(rows, codes, 1, None, form))
-    sigma = stats.scatter.values.reshape(2, 2) / 12 / units / np.array(units)[:, None]
-    assert_allclose(stats.mean / units, 0.0, atol=1e-6)
-    assert_allclose(sigma, [[8 / 3, 4 / 3], [4 / 3, 8 / 3]], rtol=1e-6)
+            stats = em.complete(PatternStats.summarize(rows, codes, k, None, form))
+    sigma = stats.scatter.values.reshape(-1, 2, 2) / (12 if form is FullScatter else 12 * k) / np.outer(units, units)
+    assert_allclose(stats.mean / units, np.array(centers)[:, None] * [1.0, 1.0], atol=1e-6)
+    assert_allclose(sigma, [[[8 / 3, 4 / 3], [4 / 3, 8 / 3]]] * len(sigma), rtol=1e-6)
     assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
     assert (np.diff([likelihood for _, likelihood in seen]) > -1e-9).all()
 

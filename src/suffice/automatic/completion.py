@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian
-from ..em.cell_passes import fill
 from ..em.cells import complete_rows_shared, complete_shared
+from ..em.filling import fill
 from ..em.step import expected_cells
 from ..stats import FullScatter, GaussianStats, PatternStats
 
@@ -68,6 +68,6 @@ class Guess:
         return cls(done.mean[0], covariance)
 
     def completed(self, cells: Array, codes: Codes, k: int, weight: Array) -> GaussianStats:
-        """Return statistics of rows (n, p) at what their missing cells are expected to hold; see `em.cell_passes`."""
+        """Return statistics of rows (n, p) at what their missing cells are expected to hold; see `em.filling`."""
         law = Gaussian(np.tile(self.center, (k, 1)), Full.factor(self.covariance[None]), tuple(range(len(self.center))))
         return fill(cells, codes, k, weight, law, FullScatter).dense()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Draw, Full, Gaussian, MultivariateT, Spherical
-from ..em.cell_passes import augmented, can_augment, fill
+from ..em.filling import augmented, can_augment, fill
 from ..estimate import FAMILIES, Family, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.predictive import complete_under, draw

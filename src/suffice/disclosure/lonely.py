@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from .._arrays import Array, Codes, Flags, is_sparse, np
 from ..densities import Full, Gaussian
-from ..em.cell_passes import fill as expected
 from ..em.cells import complete
+from ..em.filling import fill as expected
 from ..em.step import nearest_spd
 from ..errors import MergeError, NotLearnedError
 from ..estimate.families import GaussianFamily

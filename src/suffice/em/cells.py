@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, Codes, Flags, np, single_blas_thread
+from .._arrays import Array, Codes, Flags, np, row_chunks, rows_within, single_blas_thread
 from ..densities.covariance import FLOOR, ROUNDING
 from ..errors import DataError, setting
 from ..notes import Kind, Note
@@ -246,7 +246,7 @@ def standard_units(groups: Sequence[PatternGroup], k: int, d: int) -> Units:
 
 @dataclass(frozen=True, slots=True)
 class PatternProblem:
-    """What stays fixed while the parameters move; in standard units."""
+    """What stays fixed while the parameters move; in standard units. Equally many classes share each covariance."""
 
     parts: list[Parts]
     weight: Array  # (k,)
@@ -262,8 +262,9 @@ class PatternProblem:
 
     def take(self, units: Codes) -> PatternProblem:
         """Return some of the problems."""
-        parts = [part for part in (own.take(units, units) for own in self.parts) if len(part.cells)]
-        return replace(taken(self, units, "weight", "whole", "lonely", "guard"), parts=parts)
+        classes = np.arange(len(self.weight)).reshape(len(self.whole), -1)[units].ravel()
+        parts = [part for part in (own.take(classes, units) for own in self.parts) if len(part.cells)]
+        return replace(taken(taken(self, units, "whole", "guard"), classes, "weight", "lonely"), parts=parts)
 
     def secured(self, units: Codes) -> PatternProblem:
         """Return the problems with a weak prior on the covariances of these units."""
@@ -330,22 +331,44 @@ def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[Gaussian
 
 def complete_rows_shared(rows: Array, codes: Codes, k: int, weight: Array, steps: int) -> GaussianStats:
     """Return the same of rows (n, d), whose patterns may be as many as they are."""
-    seen = ~np.isnan(rows)
+    problem, units = problem_of_rows(rows, codes, k, weight, FullScatter)
+    return _stepped([problem], [units], steps)[0]
+
+
+def problem_of_rows(
+    rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter]
+) -> tuple[PatternProblem, Units]:
+    """Return what EM climbs for rows (n, d) of which those that miss cells stay rows, in chunks, and their units."""
+    weight, seen = np.ones(len(rows)) if weight is None else weight, ~np.isnan(rows)
     whole, holed = seen.all(axis=1), np.flatnonzero(seen.any(axis=1) & ~seen.all(axis=1))
-    stats = PatternStats(GaussianStats.summarize(rows[whole], codes[whole], k, weight[whole]), {})
+    stats = PatternStats(GaussianStats.summarize(rows[whole], codes[whole], k, weight[whole], form), {})
     cells = GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter)
     units = Units.of(cells.weight, cells.mean, cells.scatter.values)
-    problem, own, w = problem_of(groups_of(stats), units, stats), codes[holed].astype(np.int64), weight[holed]
-    parts = [*problem.parts, *row_parts((rows - units.center) / units.scale, holed, own, w, False)]
-    total = problem.weight + np.bincount(own, weights=w, minlength=k)
-    return _stepped([replace(problem, parts=parts, weight=total)], [units], steps)[0]
+    problem, parts = problem_of(groups_of(stats), units, stats), list[Parts]()
+    for chunk in row_chunks(len(holed), rows_within(8 * rows.shape[1], least=256)):
+        index = holed[chunk]
+        chosen = (rows[index] - units.center) / units.scale
+        own = codes[index].astype(np.int64)
+        parts += row_parts(chosen, np.arange(len(index)), own, weight[index], len(problem.whole) == 1)
+    total = problem.weight + np.bincount(codes[holed], weights=weight[holed], minlength=k)
+    return replace(
+        problem, parts=[*problem.parts, *parts], weight=total, guard=units.ridge(form is PooledScatter, total)
+    ), units
+
+
+def complete_rows(rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter]) -> CompletedStats:
+    """Return the completed statistics of rows (n, d) whose patterns are too many to be kept."""
+    check_columns(rows.shape[1])
+    problem, units = problem_of_rows(rows, codes, k, weight, form)
+    complete, reached = climb_from(problem, problem.weight, units, form)
+    secured = np.broadcast_to(reached.secured, (k,)).astype(np.float64)
+    return CompletedStats(complete, units.weight, secured, reached.steps, reached.moved)
 
 
 def _stepped(problems: Sequence[PatternProblem], units: Sequence[Units], steps: int) -> list[GaussianStats]:
     """Return the statistics of tables in these units after so many steps."""
-    parts, sizes = _side_by_side(problems), [len(own.weight) for own in problems]
-    weight = np.concatenate([own.weight for own in problems])
-    whole = np.concatenate([own.whole for own in problems])
+    every, sizes = side_by_side(problems), [len(own.weight) for own in problems]
+    parts, weight, whole = every.parts, every.weight, every.whole
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     total = np.maximum(np.add.reduceat(weight, starts), np.finfo(np.float64).tiny)
     safe = np.where(weight > 0, weight, 1.0)[:, None]
@@ -366,10 +389,12 @@ def _stepped(problems: Sequence[PatternProblem], units: Sequence[Units], steps: 
     return found
 
 
-def _side_by_side(problems: Sequence[PatternProblem]) -> list[Parts]:
-    """Return the parts of all problems as one, classes of each counted on from the one before."""
-    parts, start = [], 0
+def side_by_side(problems: Sequence[PatternProblem]) -> PatternProblem:
+    """Return problems as one, classes and covariances of each counted on from those before; they have no `within`."""
+    parts, unit, owner = [], 0, 0
     for own in problems:
-        parts += [replace(part, unit=part.unit + start, owner=part.owner + start) for part in own.parts]
-        start += len(own.weight)
-    return parts and [Parts.joined(parts)]
+        parts += [replace(part, unit=part.unit + unit, owner=part.owner + owner) for part in own.parts]
+        unit, owner = unit + len(own.whole), owner + len(own.weight)
+    names = "weight", "whole", "lonely", "guard"
+    every = {name: np.concatenate([getattr(own, name) for own in problems]) for name in names}
+    return replace(problems[0], parts=parts and [Parts.joined(parts)], **every)

@@ -16,7 +16,7 @@ from ..densities import Covariance, Full, Gaussian, LowRank, Mixture
 from ..densities.mixture import sum_within
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, MixtureStats, PatternStats
-from .cell_passes import fill_shared_out
+from .filling import fill_shared_out
 
 LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's

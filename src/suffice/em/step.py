@@ -11,11 +11,11 @@ cells are imputed and drawn: one Cholesky factor that holds slopes and a factor 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 
-from .._arrays import Array, Codes, Flags, np
+from .._arrays import Array, Codes, Flags, np, parallel_map
 from ..densities.covariance import FLOOR, USABLE, correlations, least_amount, shrink
 from ..kernels.observed import fill_in
 from ..stats.rows import taken
@@ -25,15 +25,8 @@ from ..stats.rows import taken
 SINGULAR = 0.5 * USABLE
 PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
 BY_PATTERN, BY_ROW = ("seen", "unit", "mass"), ("pattern", "owner", "weight", "centred", "cells")
+COST = 200.0  # operations for each cell, or so
 LEAST_SHARE = 1e-5  # and at least this share of the variances
-
-
-class Given(NamedTuple):
-    """Regressions of s patterns with o observed and m missing cells."""
-
-    slopes: Array  # (s, m, o)
-    noise: Array  # (s, m, m) covariance that is left over
-    log_det: Array  # (s,) of the covariance of the observed cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +53,6 @@ class Regressions:
         precision = 0.5 * (precision + precision.transpose(0, 2, 1))
         of = np.arange(len(covariance)) if of is None else of
         return cls(covariance, precision, np.linalg.slogdet(covariance)[1], of)
-
-    def given(self, observed: Codes, missing: Codes) -> Given:
-        """Return the regressions of cells (m,) on observed ones (o,), under each of the covariances."""
-        across = missing[:, None]
-        if len(missing) <= len(observed):
-            within = self.precision[:, across, missing]
-            noise: Array = np.asarray(np.linalg.inv(within), dtype=np.float64)
-            log_det = self.log_det + np.linalg.slogdet(within)[1]
-            return Given(-noise @ self.precision[:, across, observed], noise, np.asarray(log_det, dtype=np.float64))
-        within, slopes = self.covariance[:, observed[:, None], observed], self.covariance[:, across, observed]
-        turned = np.asarray(np.linalg.solve(within, slopes.transpose(0, 2, 1)), dtype=np.float64)
-        noise = self.covariance[:, across, missing] - slopes @ turned
-        return Given(turned.transpose(0, 2, 1), noise, np.asarray(np.linalg.slogdet(within)[1], dtype=np.float64))
 
 
 def nearest_spd(covariance: Array) -> tuple[Array, Flags]:
@@ -207,7 +187,7 @@ class Moments:
         )
 
 
-def expect(parts: Iterable[Parts], weight: Array, point: Point, whole: Array | None = None) -> tuple[Moments, Flags]:
+def expect(parts: Sequence[Parts], weight: Array, point: Point, whole: Array | None = None) -> tuple[Moments, Flags]:
     """Return the expected sums of the rows, and which covariances were mended (g,).
 
     `weight` (k,) is that of the classes, `whole` (g, d, d) the scatter of complete rows about their means, if these are
@@ -218,50 +198,56 @@ def expect(parts: Iterable[Parts], weight: Array, point: Point, whole: Array | N
 
 
 def add_up(
-    parts: Iterable[Parts], weight: Array, mean: Array, regressions: Regressions, whole: Array | None = None
+    parts: Sequence[Parts], weight: Array, mean: Array, regressions: Regressions, whole: Array | None = None
 ) -> Moments:
     """Return the expected sums of the rows about class means (k, d), as `expect` does."""
-    k, d = mean.shape
-    g = len(regressions.of)
-    left, halves = np.zeros((g, d, d)), np.zeros(g)
-    first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
+    (k, d), g = mean.shape, len(regressions.of)
     matrices = regressions.precision, regressions.covariance, regressions.log_det
-    for part in parts:
+    first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
+    left, halves = np.zeros((g, d, d)), np.zeros(g)
+
+    def one(part: Parts) -> tuple[Array, ...]:
+        sums = np.zeros((k, d)), np.zeros((g, d, d)), np.zeros(g)
         rows = part.pattern, part.owner, part.weight, part.centred
         patterns = part.seen, regressions.of[part.unit], part.unit, part.mass
-        delta = fill_in(part.cells, rows, patterns, mean, matrices, (first, left, halves))
-        _add_squares(part, delta, squares)
+        delta = fill_in(part.cells, rows, patterns, mean, matrices, sums)
+        return *sums, _squares(part, delta, g)
+
+    cost = COST * sum(part.cells.size for part in parts)
+    for found in parallel_map(one, parts, cost=cost) if len(parts) > 1 else map(one, parts):
+        for total, own in zip((first, left, halves, squares), found, strict=True):
+            total += own
     likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, regressions.precision[regressions.of])
     return Moments(weight, first, squares + left, likelihood)
 
 
-def _add_squares(part: Parts, delta: Array, squares: Array) -> None:
-    """Add Σ w δδᵀ of rows (r, d) to `squares` (g, d, d); w is below 0 where a row leaves more than it brought."""
-    pulled = delta * part.weight[:, None]
-    if len(squares) == 1:
-        squares[0] += pulled.T @ delta
-        return
-    order = np.argsort(part.owner, kind="stable")
-    classes, starts = np.unique(part.owner[order], return_index=True)
-    for c, own in zip(classes, np.split(order, starts[1:]), strict=True):
-        squares[c] += pulled[own].T @ delta[own]
+def _squares(part: Parts, delta: Array, g: int) -> Array:
+    """Return Σ w δδᵀ of rows (r, d) by unit (g, d, d); w is below 0 where a row leaves more than it brought."""
+    pulled, squares = delta * part.weight[:, None], np.zeros((g, *delta.shape[1:] * 2))
+    if g == 1:
+        squares[0] = pulled.T @ delta
+        return squares
+    unit = part.unit[part.pattern]
+    order = np.argsort(unit, kind="stable")
+    units, starts = np.unique(unit[order], return_index=True)
+    for c, own in zip(units, np.split(order, starts[1:]), strict=True):
+        squares[c] = pulled[own].T @ delta[own]
+    return squares
 
 
 def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Point:
-    """Return the parameters of largest expected likelihood.
+    """Return the parameters of largest expected likelihood; equally many classes share each covariance.
 
     `lonely` (k, d) marks columns whose spread a class cannot tell: they get the variance `within` (d,) and no
     correlations. Covariances are made symmetric: rounding that regressions leave on one side of the diagonal would
     otherwise grow where steps are prolonged, and the likelihood of half a matrix is another one's.
     """
-    weight = moments.weight
-    safe = np.where(weight > 0, weight, 1.0)[:, None]
-    step = moments.first / safe
-    if len(point.covariance) == 1:
-        total = max(float(weight.sum()), np.finfo(np.float64).tiny)
-        covariance = (moments.second - (weight[:, None] * step).T @ step) / total
-    else:
-        covariance = moments.second / safe[:, :, None] - step[:, :, None] * step[:, None, :]
+    weight, g = moments.weight, len(point.covariance)
+    step = moments.first / np.where(weight > 0, weight, 1.0)[:, None]
+    moved, pulled = (part.reshape(g, -1, step.shape[1]) for part in (step, weight[:, None] * step))
+    total = by_covariance(weight, g)
+    safe = np.where(total > 0, total, 1.0)[:, None, None]
+    covariance = (moments.second - pulled.transpose(0, 2, 1) @ moved) / safe
     for c in np.flatnonzero(lonely.any(axis=1)):
         own = np.flatnonzero(lonely[c])
         covariance[c][own] = 0.0
@@ -271,18 +257,23 @@ def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Po
     return Point(point.mean + step, covariance)
 
 
+def by_covariance(weight: Array, g: int) -> Array:
+    """Return the weight behind each of g covariances, of classes (k,) of which equally many share one."""
+    return np.asarray(weight.reshape(g, -1).sum(axis=1))
+
+
 def prior_ridge(variance: Array, weight: Array) -> Array:
     """Return what to add to variances (g, d), those of observed cells, to keep covariances from becoming singular.
 
     With a ridge λ EM climbs the likelihood times exp(−½ n tr(diag(λ) Σ⁻¹)), whose maximum no singular covariance is;
     that is an inverse-Wishart prior on Σ, worth PRIOR_ROWS of the n rows. A column that never varies gets 2 FLOOR.
     """
-    total = weight.sum(keepdims=True) if len(variance) == 1 else weight
+    total = by_covariance(weight, len(variance))
     share = np.maximum(PRIOR_ROWS / np.maximum(total, PRIOR_ROWS), LEAST_SHARE)
     return np.maximum(share[:, None] * variance, 2.0 * FLOOR)
 
 
 def as_scatter(ridge: Array, weight: Array) -> Array:
     """Return the scatters (g, d, d) that add a ridge (g, d) to covariances of classes with this weight (k,)."""
-    total = weight.sum(keepdims=True) if len(ridge) == 1 else weight
+    total = by_covariance(weight, len(ridge))
     return np.asarray((total[:, None] * ridge)[:, :, None] * np.eye(ridge.shape[1]))

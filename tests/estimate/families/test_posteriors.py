@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.em.cell_passes import can_augment
+from suffice.em.filling import can_augment
 from suffice.questions.proba_interval import posteriors
 
 LEVEL, DRAWS = 1e-3, 1500  # of every goodness-of-fit test below; seeds are fixed

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, Flags, np
 from ...densities import Covariance, Diagonal, Draw, Full, Gaussian, LowRank, MultivariateT
-from ...em.cell_passes import augmented, can_augment, complete_rows, fill
-from ...em.cells import complete, weak_prior
+from ...em.cells import complete, complete_rows, weak_prior
+from ...em.filling import augmented, can_augment, fill
 from ...errors import SingularCovarianceError
 from ...notes import Note
 from ...stats import (
