@@ -25,7 +25,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_memory"}
 ROW_0 |= {"progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
-ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "classify", "attribution", "losses", "conformal"}
+ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "attribution", "losses", "conformal"}
 ROW_5 |= {"released", "leave_one_out", "forest"}
 ROW_7 = ROW_5 | {"vocabulary", "fitted", "disclosure", "export", "automatic", "files", "engines"}
 ROW_9 = ROW_7 | {"learning", "questions", "plots", "report", "datasets"}
@@ -57,7 +57,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "joint": {"densities", "schema"} | ROW_0,
     "forest": {"densities"} | ROW_1,  # frozen trees, the sums of their leaves, and what these give
     # row 5: what a joint model answers and values of it know without a question being asked, and rows taken out of it
-    "classify": {"joint", "densities", "schema"} | ROW_0,
     "attribution": {"joint", "densities", "schema"} | ROW_0,
     "losses": ROW_0,
     "conformal": ROW_0,
@@ -153,8 +152,8 @@ MOST_BASES = 3  # of ours, of one class
 MOST_FILE_LINES = 450  # without docstrings; the guide is 400
 MOST_FUNCTION_LINES = 60  # without the docstring; the guide is 40
 # Whoever adds takes away, or raises these in the same commit with the reason. They go down with what is removed.
-MOST_CODE_LINES = {"src": 41_944, "tests": 31_436}
-MOST_FILES = 268
+MOST_CODE_LINES = {"src": 41_937, "tests": 31_435}
+MOST_FILES = 263
 
 
 # ── reading imports ──────────────────────────────────────────────────────────────────────────────────────────

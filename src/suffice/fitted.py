@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, TypeVar
 
-from . import classify
 from ._arrays import Array, Codes, NDArray, np
 from ._arrays_api import fetch, is_device_array
 from ._derived import derived, has_made, memoize, share, shared
@@ -19,7 +18,7 @@ from .errors import DataError, NegativeError, either, quoted, setting
 from .estimate import Block, Settings, WholeRows, class_log_prior
 from .estimate.families import GaussianFamily
 from .estimate.priors import frozen_priors, ordered_priors
-from .joint import JointModel
+from .joint import JointModel, log_posterior, marginal_log_density, posterior_and_density
 from .leave_one_out import Learned, leave_groups_out, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
@@ -31,9 +30,9 @@ from .stats.by_class import Batch, Joined
 from .stats.dependent_rows import as_judged
 from .stats.rows import group_keys
 from .stats.statistic import AuxArrays
-from .table import Table, read_table
+from .table import Table, check_filled, read_table
 from .table.arrays import take_in
-from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
+from .table.labels import check_total, label_array, read_groups, read_labels, read_weights
 from .vocabulary import UnseenLevel, Weights, levels_of, table_notes, unseen_in, warn_of_likes
 
 T = TypeVar("T")
@@ -397,12 +396,12 @@ class Fitted:
     # --- answers, which other kinds of models give in their own way, or have none of ---------------------------------
 
     def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
-        """Return log p(class | row), (n, k) in nats; under other priors if given; see `classify` for `leading`."""
-        return classify.log_posterior(self.joint, rows, None if priors is None else self.log_prior_of(priors), leading)
+        """Return log p(class | row), (n, k) in nats; under other priors if given; see `joint` for `leading`."""
+        return log_posterior(self.joint, rows, None if priors is None else self.log_prior_of(priors), leading)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return log posteriors (n, k), under other priors if these are given, and log p(x) (n,) of rows."""
-        return classify.posterior_and_density(self.joint, rows, None if priors is None else self.log_prior_of(priors))
+        return posterior_and_density(self.joint, rows, None if priors is None else self.log_prior_of(priors))
 
     def log_joint(self, rows: Rows) -> Array:
         """Return log p(x, k), (n, k) in nats."""
@@ -410,7 +409,7 @@ class Fitted:
 
     def log_density(self, rows: Rows) -> Array:
         """Return log p(x), (n,) in nats."""
-        return classify.marginal_log_density(self.joint, rows)
+        return marginal_log_density(self.joint, rows)
 
     def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
         """Return how much each column speaks for each class (n, d, k) in nats, and standard errors if asked for."""

@@ -15,7 +15,7 @@ from suffice import NaiveBayes, load
 from suffice._dialect import trimmed_names
 from suffice.cli.files import read_file
 from suffice.engines import Remark
-from suffice.files.settings import describe
+from suffice.files.saving import describe
 
 AROUND = [" ", "\u00a0", "\t", "\u3000", "\u202f ", "\u200b"]
 NAMES = ("age", "city", "class")

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, classify
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 from suffice.densities import Full, Gaussian, Mixture, Product
 from suffice.densities.leading import LEAST_COLUMNS, LEAST_ROWS
 from suffice.drop_in import QuadraticDiscriminantAnalysis
-from suffice.joint import JointModel
+from suffice.joint import JointModel, log_posterior
 
 D = LEAST_COLUMNS
 K = 6
@@ -80,7 +80,7 @@ def by_scipy(density, rows, prior):
 def posterior(density, rows, prior, leading=True):
     with np.errstate(divide="ignore"):
         model = JointModel(tuple(range(len(prior))), np.log(prior), Product((density,)))
-    return np.exp(classify.log_posterior(model, [rows], leading=leading))
+    return np.exp(log_posterior(model, [rows], leading=leading))
 
 
 def left_out(density, rows, prior):

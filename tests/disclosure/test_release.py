@@ -24,7 +24,7 @@ from suffice.automatic.members.dependence import PairCounts
 from suffice.automatic.members.splines import SplineCounts
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, MergeError, ModelFileError, SettingError
-from suffice.files.settings import plain, unplain
+from suffice.files.saving import plain, unplain
 
 
 @pytest.fixture(scope="module")

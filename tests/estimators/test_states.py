@@ -33,7 +33,7 @@ from suffice import (
     load,
 )
 from suffice._arrays import _BlasLimit, single_blas_thread
-from suffice.files.settings import describe
+from suffice.files.saving import describe
 from suffice.fitted import Fitted
 
 INTERRUPTS = int(os.environ.get("SUFFICE_INTERRUPTS", "0"))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from suffice.classify import log_posterior
 from suffice.densities import Categorical, Full, Gaussian, Product
-from suffice.joint import JointModel
+from suffice.joint import JointModel, log_posterior
 from suffice.questions.impute import fill_best, fill_drawn
 from suffice.stats.rows import take_blocks
 

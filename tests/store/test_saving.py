@@ -21,7 +21,7 @@ import pytest
 from suffice import GaussianDiscriminant, NaiveBayes, _files, load
 from suffice._files import locked, tell_of_waiting, whole_file
 from suffice.errors import DataError, ModelChangedError, ModelFileError
-from suffice.files import settings
+from suffice.files import saving
 from suffice.stats import GaussianStats
 
 UPDATES = int(os.environ.get("SUFFICE_UPDATES", "0")) or 8
@@ -66,8 +66,8 @@ def test_a_file_that_would_not_load_replaces_nothing(path, monkeypatch):
 
 def test_a_file_that_loads_as_another_model_replaces_nothing(path, monkeypatch):
     before = path.read_bytes()
-    unplain = settings.plain
-    monkeypatch.setattr(settings, "plain", lambda value: "uniform" if value == "mine" else unplain(value))
+    unplain = saving.plain
+    monkeypatch.setattr(saving, "plain", lambda value: "uniform" if value == "mine" else unplain(value))
     model = load(path)
     monkeypatch.setattr("suffice.files.saving.unplain", lambda v: "unbiased" if v == "mle" else v)
     with pytest.raises(ModelFileError):

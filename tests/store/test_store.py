@@ -22,7 +22,7 @@ from suffice.errors import ModelFileError
 from suffice.estimate.families import GaussianFamily
 from suffice.estimate.mixture import MixtureFamily
 from suffice.files.archive import packed, unpacked
-from suffice.files.settings import MemberFamily, plain, unplain
+from suffice.files.saving import MemberFamily, plain, unplain
 
 NUMBERS = {
     "full": GaussianDiscriminant(),

@@ -66,7 +66,7 @@ def contributions(
     `positions[b]` are the places of block b's columns among all d. Blocks are independent given the class, so a
     column's value is that within its block. A class that gives a cell probability zero has −∞ there, unless every
     class gives the row probability zero: then those that Bayes' rule answers in the limit of vanishing smoothing
-    (`classify.log_posterior`) have the limit of their log-odds.
+    (`joint.log_posterior`) have the limit of their log-odds.
     """
     found = [explain_block(block, part, orders, errors) for block, part in zip(model.density.blocks, rows, strict=True)]
     for part, own in zip(_impossible(found), found, strict=True):

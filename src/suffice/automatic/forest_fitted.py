@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
-from .. import classify
 from .._arrays import Array, Codes, Flags, np
 from .._derived import derived, shared
 from ..densities import Draw, Product, Rows
@@ -14,6 +13,7 @@ from ..errors import DataError, either
 from ..estimate import Block, Family, Settings
 from ..fitted import Fitted
 from ..forest import Forest, ForestDensity, FrozenForest, LeafArrays
+from ..joint import normalize
 from ..leave_one_out.model import log_priors
 from ..notes import Note
 from ..schema import Level
@@ -269,7 +269,7 @@ class ForestFitted(HeldFitted):
         score = family.left_out(read, stats, codes, own, out_of_bag=True, unseen=self._unseen(read))
         prior = log_priors(learned, codes, own)
         zero = np.zeros_like(score)
-        return classify.normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
+        return normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
 
     def _left_out_by_folds(self, place: Codes) -> Array:
         """Return the same of the rows kept, each by a model of the rows kept of other folds `place` (m,)."""

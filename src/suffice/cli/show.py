@@ -65,7 +65,7 @@ def show(
 def summarize(path: Path) -> Facts:
     """Return what there is to say of a model file as plain values."""
     from ..files.model_file import read_model
-    from ..files.settings import PIECES
+    from ..files.saving import PIECES
     from ..questions.frames import records
 
     estimator = load_model(path)

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar
 
 from sklearn.utils import check_random_state
 
-from .. import classify
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
 from ..em.starts import BIC, Search, fit_mixtures, join_rows
@@ -21,7 +20,7 @@ from ..errors import DataError, MergeError, SettingError, either, quoted, settin
 from ..estimate import Block, Settings, class_log_prior
 from ..estimate.families import TextFamily
 from ..fitted import NOTHING, Fitted
-from ..joint import JointModel
+from ..joint import JointModel, log_posterior
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import ByClass, MixtureStats, Statistic
@@ -163,7 +162,7 @@ class _Rows:
         scores = model.log_joint(rows)
         likelihood += float(self.weight @ np.asarray(logsumexp(scores, axis=1)))
         possible = bool(np.isfinite(scores.max(axis=1)).all())
-        posterior = np.exp(log_softmax(scores) if possible else classify.log_posterior(model, rows))
+        posterior = np.exp(log_softmax(scores) if possible else log_posterior(model, rows))
         objective, weak = likelihood + float(sum(density.log_prior() for density in model.density.blocks)), 0.0
         for block, density, squares in zip(self.plan, model.density.blocks, self.held, strict=True):
             if squares is not None and squares.any():

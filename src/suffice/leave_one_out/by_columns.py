@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
-from .. import classify
 from .._arrays import IN_MEMORY, Array, Codes, is_sparse, np, row_chunks, rows_within
 from ..densities import Diagonal, Rows
 from ..densities.density import take_columns
 from ..errors import SettingError, quoted
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
+from ..joint import normalize
 from ..kernels.observed import inverses
 from ..notes import Note
 from ..stats import GaussianStats, LowRankScatter, PatternStats, Statistic
@@ -99,7 +99,7 @@ class LeftOutByColumns:
         for part in parts:
             order, score = order + part.order, score + part.score
         total = np.where(order > 0, -np.inf, score) + prior
-        return classify.normalize(total, prior, lambda some: (order[some], score[some] + prior[some]))
+        return normalize(total, prior, lambda some: (order[some], score[some] + prior[some]))
 
     def _by(self, number: int, known: Sequence[int]) -> Parts:
         """Return what the known columns of a block say."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from .. import classify
 from .._arrays import Array, Codes, np, parallel_map
 from ..densities import Full, Gaussian, Rows, as_density
 from ..errors import DataError, NotLearnedError, SettingError, quoted
 from ..estimate import Block, Family, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import plain_smoothing
+from ..joint import normalize
 from ..notes import Kind, Note
 from ..stats import ByClass, CompletedStats, GaussianStats, LowRankScatter, PatternStats
 from ..stats.reservoir import SAME_WEIGHT
@@ -172,13 +172,13 @@ def leave_one_out(learned: Learned, rows: Rows, codes: Codes, weight: Array | No
 
     `rows` has one entry per block, as its family encoded it; `codes` (n,) are class numbers, `weight` (n,) row weights,
     all of which leaves. A class whose only row leaves has posterior 0 for it: a refit would not know the class. Where
-    every class gives a row density zero, the answer is the limit for vanishing smoothing, as in `classify`.
+    every class gives a row density zero, the answer is the limit for vanishing smoothing, as in `joint`.
     DataError for a row that cannot be in the statistics, or without which no class is left.
     """
     prior = log_priors(learned, codes, weight)
     parts = log_densities(learned, rows, codes, weight)
     scores = np.where(parts.order > 0, -np.inf, parts.score) + prior
-    return classify.normalize(scores, prior, lambda chosen: (parts.order[chosen], parts.score[chosen] + prior[chosen]))
+    return normalize(scores, prior, lambda chosen: (parts.order[chosen], parts.score[chosen] + prior[chosen]))
 
 
 def leave_groups_out(learned: Learned, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
@@ -217,7 +217,7 @@ def _left_out(learned: Learned, refits: Sequence[Refits], codes: Codes, weight: 
     order, score = np.sum([refit.limit(own) for refit in refits], axis=0)
     with np.errstate(invalid="ignore"):
         scores = np.where((order > 0) | np.isneginf(prior), -np.inf, score + prior)
-    return classify.normalize(scores, prior, lambda some: (order[some], score[some] + prior[some]))
+    return normalize(scores, prior, lambda some: (order[some], score[some] + prior[some]))
 
 
 def log_priors(learned: Learned, codes: Codes, weight: Array | None) -> Array:

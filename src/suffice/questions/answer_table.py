@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import classify
 from .._arrays import Array, np
 from .._dialect import Remark
 from .._files import format_of
 from ..conformal import Limits
 from ..errors import SourceError, either, setting
 from ..fitted import Fitted
+from ..joint import decide
 from ..learning.parts import open_table, remark_spaces
 from ..table import add_missing
 from ..vocabulary import UnseenLevel, sentences, united
@@ -146,7 +146,7 @@ class Answers:
         rows, unseen = self.fitted.rows_and_unseen(whole)
         self.unseen.extend(unseen)
         posterior, density = self.fitted.posterior_and_density(rows, self.priors)
-        choice = classify.decide(posterior, self.costs, self.reject)
+        choice = decide(posterior, self.costs, self.reject)
         labels = self.fitted.labels.tolist()
         columns = [(f"p_{label}", p) for label, p in zip(labels, np.exp(posterior).T, strict=True)]
         columns.append(("log_density", density))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .. import classify
 from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
+from ..joint import decide
 from ..schema import Level, sort_levels
 from ..stats.rows import group_keys, take_blocks
 from ..table import add_missing
@@ -100,7 +100,7 @@ def _judge(
     log_p = fitted.log_posterior(fitted.recoded(kept), priors) if len(told) else np.zeros((0, k))
     keys = group_keys(read_groups(groups, n), fitted.schema.names)
     group = None if keys is None else keys[told]
-    found = Tally.of(np.asarray(log_p), own, amount, np.asarray(classify.decide(log_p, costs)), costs, group)
+    found = Tally.of(np.asarray(log_p), own, amount, np.asarray(decide(log_p, costs)), costs, group)
     recognised = _recognised(fitted, kept, own, amount)
     return replace(found, recognised=recognised, unlabelled=unlabelled, unknown=unknown)
 

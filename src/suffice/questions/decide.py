@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import classify
 from .._arrays import Array, NDArray, is_number, nnls, np, row_chunks, solve_triangular
 from .._arrays_api import fetch, is_device_array, namespace, put
 from ..errors import SettingError, either, setting
 from ..fitted import Fitted
+from ..joint import decide
 from ..schema import Level
 
 MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
@@ -29,7 +29,7 @@ def predict(fitted: Fitted, X: object, priors: object, costs: object, reject: fl
     matrix = None if costs is None else check_costs(costs, fitted.statistics.classes)
     bound = None if reject is None else _check_reject(reject, free=matrix is not None)
     leading = matrix is None and bound is None  # a rare class may cost much
-    found = [classify.decide(log_posterior(fitted, part, priors, leading), matrix, bound) for part in _in_parts(X, k)]
+    found = [decide(log_posterior(fitted, part, priors, leading), matrix, bound) for part in _in_parts(X, k)]
     codes = found[0] if len(found) == 1 else namespace(found[0]).concat(found)
     if bound is None:
         return _labels(fitted.labels, codes)
@@ -40,7 +40,7 @@ def predict(fitted: Fitted, X: object, priors: object, costs: object, reject: fl
 def log_posterior(fitted: Fitted, X: object, priors: object = None, leading: bool = False) -> Array:
     """Return log p(class | x) (n, k) of the rows of a table, on the device where these are.
 
-    If `leading`, classes that cannot matter to probabilities may have more, see `classify.log_posterior`.
+    If `leading`, classes that cannot matter to probabilities may have more, see `joint.log_posterior`.
     """
     return fitted.log_posterior(fitted.rows(X, resident=True), priors, leading)
 

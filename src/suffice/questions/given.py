@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from .._arrays import IN_MEMORY, Array, Codes, logsumexp, np, rows_within
 from .._dialect import Remark
-from ..classify import log_posterior
 from ..densities import Density, Rows
 from ..densities.counts import draw_codes
 from ..densities.density import Within
 from ..errors import SchemaError, SettingError, either, quoted, setting
 from ..estimate import Block
 from ..fitted import Fitted
+from ..joint import log_posterior
 from ..schema import Column, Kind, Name, Schema
 from ..stats import Statistic
 from ..stats.rows import take_blocks, take_rows

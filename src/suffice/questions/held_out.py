@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .. import classify
 from .._arrays import Array, Codes, Flags, is_sparse, log_softmax, np
 from ..densities import Density, Rows
 from ..densities.density import has_holes, missing_cells
 from ..errors import DataError, either
 from ..fitted import Fitted
-from ..joint import JointModel
+from ..joint import JointModel, log_posterior
 from ..leave_one_out.by_columns import ByColumns
 from ..losses import LabelledRows
 from ..schema import Level
@@ -254,7 +253,7 @@ class _Fold:
     def log_posterior(self, seen: Flags) -> Array:
         """Return log posteriors (n, k) by the cells in some columns."""
         if self._by_terms is None:
-            return classify.log_posterior(self.model, hide(self.rows, seen), self.log_prior)
+            return log_posterior(self.model, hide(self.rows, seen), self.log_prior)
         return log_softmax(self._by_terms(np.flatnonzero(seen)) + self.log_prior)
 
     @cached_property

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 from sklearn.utils import check_random_state
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, is_number, np, row_chunks, rows_within
-from ..classify import log_posterior
 from ..densities import Rows
 from ..densities.counts import draw_codes
 from ..densities.density import missing_cells
 from ..errors import DataError, SettingError, either, quoted, setting
 from ..fitted import Fitted
-from ..joint import JointModel
+from ..joint import JointModel, log_posterior
 from ..schema import Kind, Name
 from ..stats.rows import take_blocks, take_rows
 from ..table import Holes, Table, recode

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .. import classify
 from .._arrays import Array, is_number, np, row_chunks
 from ..densities import Draw, Product, Rows
 from ..errors import SettingError, a_model, either, quoted, setting
@@ -13,7 +12,7 @@ from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import draw_gamma, posterior_counts, reference_smoothing
 from ..fitted import Fitted
-from ..joint import JointModel
+from ..joint import JointModel, log_posterior
 from ..stats import CompletedStats, PatternStats
 from ..stats.rows import take_blocks
 
@@ -127,7 +126,7 @@ def _by_draws(fitted: Fitted, rows: Rows, level: float, n: int) -> Array:
     for part in row_chunks(n, max(1, MOST_CELLS // (count * k))):
         draw, rng = drawn_models(fitted, covering=True), np.random.RandomState(0)
         some = take_blocks(rows, np.arange(part.start, part.stop))
-        found = np.stack([classify.log_posterior(draw(rng), some) for _ in range(count)])
+        found = np.stack([log_posterior(draw(rng), some) for _ in range(count)])
         ends = np.quantile(np.exp(found, out=found), [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0, method="weibull")
         out[part] = np.moveaxis(ends, 0, 2)
     return out

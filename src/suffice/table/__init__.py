@@ -6,6 +6,8 @@ Null and NaN are both missing: NaN in a numeric block, −1 in a code. Infinity 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,13 +15,12 @@ import narwhals.stable.v2 as nw
 from .._arrays import is_sparse, np
 from .._arrays_api import is_device_array
 from .._dialect import Remark
-from ..errors import DataError, SchemaError, quoted
-from ..schema import Name, Schema, repeated_names
+from ..errors import DataError, SchemaError, either, quoted
+from ..schema import Kind, Name, Schema, repeated_names
 from .arrays import ArrayTable, ContainerError, DeviceTable, SparseTable as SparseTable
-from .cells import Frame, Holes as Holes, Table as Table, factorize as factorize, recode as recode
-from .dates import date_columns as find_dates
+from .cells import Frame, Holes as Holes, Table as Table, factorize as factorize, holds_value, recode as recode
+from .dates import are_dates
 from .frames import FrameTable, as_rows as as_rows, label_values as label_values, schema_of
-from .texts import are_sentences as are_sentences, are_texts as are_texts, text_columns as find_texts
 from .writing import (
     CONTAINERS as CONTAINERS,
     NewColumn as NewColumn,
@@ -99,14 +100,67 @@ def _is_sparse_or_long(dtype: Any) -> bool:
     return sparse or bool(dtype == np.longdouble and dtype != np.float64)
 
 
+def check_filled(table: Table, who: str) -> None:
+    """Raise DataError for a table without a column or a row."""
+    shape = table.rows, len(table.schema)
+    for count, what, part in ((shape[1], "feature", "column"), (shape[0], "sample", "row")):
+        if not count:
+            found = either(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {who}.",
+                f"There is no {part}.",
+            )
+            raise DataError(f"{found} Next: give at least one {part}.")
+
+
+# ── Which columns of text hold dates, and which texts of several words ────────────────────────────────────────────────
+
+
+LOOKED_AT = 1000  # levels of a column
+FEWEST = 50  # different texts; of fewer, values are categories however long they are
+MANY = 0.5  # of the cells there are, so many are different
+WORDS = 4  # on average
+GLANCE, HINT = 64, 2  # cells that are looked at first, and the words they have on average where all are read
+
+
 def text_columns(table: Table) -> list[Name]:
     """Return the names of columns of text whose values are many and of several words."""
-    return find_texts(table) if isinstance(table, FrameTable | ArrayTable) else []
+    found = []
+    for position, looked in _columns_of_text(table):
+        if _words(filter(holds_value, looked.some(position, GLANCE))) >= HINT:
+            levels, codes = looked.categories(position)
+            if are_texts(levels, float((np.asarray(codes) >= 0).sum())):
+                found.append(looked.schema.names[position])
+    return found
 
 
 def date_columns(table: Table) -> list[Name]:
-    """Return the names of columns of text every cell of which is an ISO date."""
-    return find_dates(table) if isinstance(table, FrameTable | ArrayTable) else []
+    """Return the names of columns of text every cell of which is an ISO date, such as 2026-04-03 14:05."""
+    return [looked.schema.names[p] for p, looked in _columns_of_text(table) if are_dates(looked, p)]
+
+
+def _columns_of_text(table: Table) -> Iterator[tuple[int, FrameTable | ArrayTable]]:
+    if isinstance(table, FrameTable | ArrayTable):
+        for position, column in enumerate(table.schema.columns):
+            if column.kind is Kind.STRING:
+                yield position, table
+
+
+def are_sentences(levels: Iterable[object]) -> bool:
+    """Return whether levels have four words or more on average."""
+    return _words(islice(levels, LOOKED_AT)) >= WORDS
+
+
+def are_texts(levels: Sequence[object], cells: float) -> bool:
+    """Return whether levels of so many cells are texts: many, and of several words."""
+    return len(levels) >= max(FEWEST, MANY * cells) and are_sentences(levels)
+
+
+def _words(values: Iterable[object]) -> float:
+    counts = [len(str(value).split()) for value in values]
+    return sum(counts) / max(len(counts), 1)
+
+
+# ── What a table is ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_frame(X: object) -> bool:

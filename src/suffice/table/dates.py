@@ -23,16 +23,8 @@ GLANCE = 64  # cells that are looked at before all of them
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0  # seconds of the years 1 and 9999, which Python's dates reach
 
 
-def date_columns(table: Looked) -> list[Name]:
-    """Return the names of columns of text every cell of which is an ISO date, such as 2026-04-03 14:05."""
-    return [
-        column.name
-        for position, column in enumerate(table.schema.columns)
-        if column.kind is Kind.STRING and _all_dates(table, position)
-    ]
-
-
-def _all_dates(table: Looked, position: int) -> bool:
+def are_dates(table: Looked, position: int) -> bool:
+    """Return whether every cell of a column of text is an ISO date."""
     seen = [cell for cell in table.some(position, GLANCE).tolist() if holds_value(cell)]
     if not seen or not all(isinstance(cell, str) and ISO.fullmatch(cell.strip()) for cell in seen):
         return False

@@ -13,7 +13,7 @@ from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch, is_device_array
 from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Level, sort_levels
-from . import Table, factorize, label_values
+from . import factorize, label_values
 from .cells import Cells, fill_masked, holds_value
 from .dates import factorize_dates, moment, read_seconds
 
@@ -221,15 +221,3 @@ def check_total(weights: Array) -> None:
             f"{MOST_WEIGHT:g} in all. Next: multiply all weights by one number; only their proportions matter to most "
             "answers."
         )
-
-
-def check_filled(table: Table, who: str) -> None:
-    """Raise DataError for a table without a column or a row."""
-    shape = table.rows, len(table.schema)
-    for count, what, part in ((shape[1], "feature", "column"), (shape[0], "sample", "row")):
-        if not count:
-            found = either(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {who}.",
-                f"There is no {part}.",
-            )
-            raise DataError(f"{found} Next: give at least one {part}.")
