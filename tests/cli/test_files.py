@@ -7,8 +7,9 @@ import pytest
 
 from suffice._dialect import Remark
 from suffice._files import MISSING_TOKENS
-from suffice.cli.files import CSV_CHUNK, read_table, write_table
-from suffice.cli.output import FileProblem
+from suffice.cli.files import read_table, write_table
+from suffice.engines.files import CSV_CHUNK
+from suffice.errors import SourceError
 
 
 def test_missing_tokens(write) -> None:
@@ -64,8 +65,8 @@ def test_quotes_only_where_needed(tmp_path) -> None:
 
 
 def test_what_csv_cannot_hold(tmp_path) -> None:
-    with pytest.raises(FileProblem, match="cannot be written"):
+    with pytest.raises(SourceError, match="cannot be written"):
         write_table(pa.table({"x": [[1, 2]]}), tmp_path / "t.csv")
-    with pytest.raises(FileProblem, match="compressed"):
+    with pytest.raises(SourceError, match="compressed"):
         write_table(pa.table({"x": [1]}), tmp_path / "t.csv.gz")
     assert list(tmp_path.iterdir()) == []

@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from suffice._dialect import Dialect
 from suffice.cli.files import read_file
-from suffice.cli.output import FileProblem
 from suffice.engines import Reading, Remark, as_written, open_source
-from suffice.errors import SufficeError, count
+from suffice.errors import SourceError, SufficeError, count
 
 GERMAN = Dialect(",", {"x": ","}, {"x": "-"}, ("?",))  # what a model may remember of the file it learned from
 READINGS = (Reading(target="y"), Reading(numbers=("x",), text=("a b",), learned=GERMAN))
@@ -48,7 +47,7 @@ def parts(source: Any, reading: Reading) -> tuple[Any, Any]:
     fields = [*opened.schema, *(pa.field(as_written(name), pa.string()) for name in names)]
     table = pa.Table.from_batches(list(opened.batches([f.name for f in fields])), pa.schema(fields))
     if not table.num_rows:
-        raise FileProblem(
+        raise SourceError(
             f"{str(source)!r} has {count(len(names), 'column')} and no rows. Next: give at least one row."
         )
     return table.select(names), table.select(list(map(as_written, names))).rename_columns(names)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..errors import DataError, count
+from ..errors import DataError, SourceError, count, did_you_mean
 from ..schema import Level, Schema
-from .files import FileTable, check_readable, read_file, without_blanks, write_csv, write_table
-from .output import ColumnProblem, Common, TargetProblem, UsageProblem, did_you_mean, print_json, progress
+from .files import FileTable, check_readable, read_file, without_blanks, write_table
+from .output import Common, TargetProblem, UsageProblem, print_json, progress
 
 if TYPE_CHECKING:
     from .._arrays import Array
@@ -71,7 +71,7 @@ def read_for(
     if target is None:
         return found
     if target not in found.columns.column_names:
-        raise ColumnProblem.absent([target], found.columns.column_names, path, "for --target")
+        raise SourceError.columns_missing(repr(str(path)), [target], found.columns.column_names, "for --target")
     place = found.columns.schema.get_field_index(target)
     labels = model_labels(estimator, found.columns.column(target), target)
     return replace(found, columns=found.columns.set_column(place, target, labels))
@@ -160,11 +160,12 @@ def model_columns(estimator: GenerativeEstimator, table: Table, path: Path) -> T
 
 
 def columns_there(schema: Schema, names: Sequence[str], path: Path, missing_columns: str = "error") -> list[str]:
-    """Return which of the columns of a model are among those of a table; ColumnProblem if one lacks and must not."""
+    """Return which of the columns of a model are among those of a table; SourceError if one lacks and must not."""
     wanted, there = [str(name) for name in schema.names], set(names)
     missing = [name for name in wanted if name not in there]
     if missing and missing_columns == "error":
-        raise ColumnProblem.needed(missing, names, path)
+        told = SourceError.columns_missing(repr(str(path)), missing, names, "which the model needs")
+        raise SourceError(f"{told} Commands that answer for a table do without them by --missing-columns missing.")
     return [name for name in wanted if name in there]
 
 
@@ -188,8 +189,10 @@ def deliver(table: Table, output: Path | None, common: Common, facts: Mapping[st
         found = {"output": str(output)} if output is not None else {key: table.to_pylist()}
         print_json({"rows": table.num_rows, **facts, "columns": table.column_names} | found)
     elif output is None:
+        from ..engines import write_csv
+
         sys.stdout.flush()
-        write_csv(table, sys.stdout.buffer)
+        write_csv([table], sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 

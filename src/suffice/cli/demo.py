@@ -18,9 +18,9 @@ from typing import Annotated, NamedTuple
 from cyclopts import Parameter
 
 from ..datasets import penguins_path
-from ..errors import DataError
+from ..errors import DataError, SourceError
 from .app import run
-from .output import COMMON, WIDTH, Common, FileProblem, print_json
+from .output import COMMON, WIDTH, Common, print_json
 
 NEW_PENGUINS = """\
 island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year
@@ -94,9 +94,9 @@ def _prepare(folder: Path) -> Files:
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError:
-        raise FileProblem.unwritable(folder, "there is a file of this name") from None
+        raise SourceError.unwritable(folder, "there is a file of this name") from None
     except FileNotFoundError:
-        raise FileProblem.unwritable(folder, f"there is no folder {str(folder.parent)!r}") from None
+        raise SourceError.unwritable(folder, f"there is no folder {str(folder.parent)!r}") from None
     names = ("penguins.csv", "penguins.suffice", "new-penguins.csv", "more.csv")
     files = Files(*(folder / name for name in names))
     shutil.copyfile(penguins_path(), files.table)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import count
+from ..errors import count, did_you_mean
 from ..schema import Kind, Level, Name, Schema
 from .answers import by_text, deliver, free_name, load_model, model_columns, read_for
 from .files import FileTable, check_output
-from .output import COMMON, Common, UsageProblem, did_you_mean, noting_warnings, progress
+from .output import COMMON, Common, UsageProblem, noting_warnings, progress
 from .parameters import Answers, ColumnName, MissingColumns, Rows, SavedModel, Seed, Sheet, Switch
 
 if TYPE_CHECKING:

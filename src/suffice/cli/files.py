@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, Any
 from .._dialect import Dialect
 from .._files import (
     ADDRESS,
-    COMPRESSED,
     FORMATS,
     OF_TEXT,
     WRITTEN,
@@ -32,9 +31,9 @@ from .._files import (
     locked,
     whole_file,
 )
-from ..errors import count
+from ..errors import SourceError, count
 from ..schema import repeated_names
-from .output import FileProblem, UsageProblem
+from .output import UsageProblem
 
 if TYPE_CHECKING:
     from ..engines import CsvTable, Reading
@@ -42,14 +41,11 @@ if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
 
 
-CSV_CHUNK = 1 << 16  # rows written to stdout at a time
-
-
 def file_format(path: Path) -> str:
     """Return what the ending of a name promises, as `format_of`."""
     kind = format_of(path)
     if kind is None:
-        raise FileProblem.unknown_format(path, list(FORMATS))
+        raise SourceError.unknown_format(path, list(FORMATS))
     return kind
 
 
@@ -57,7 +53,7 @@ def written_format(path: Path) -> str:
     """Return the format in which a table is to be written, by the ending of its name."""
     kind = file_format(path)
     if kind not in WRITTEN:
-        raise FileProblem.unwritable(path, f"tables are written as CSV, Parquet or Arrow, not as {kind}")
+        raise SourceError.unwritable(path, f"tables are written as CSV, Parquet or Arrow, not as {kind}")
     return kind
 
 
@@ -123,14 +119,14 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.strerror:  # the system's own, such as a permission
                 raise
-            raise FileProblem.not_as_named(path, form, error) from error
+            raise SourceError.not_as_named(path, form, error) from error
     names = found.columns.column_names
     repeated = repeated_names(names)
     if repeated:
-        raise FileProblem.repeated(path, repeated)
+        raise SourceError.repeated(path, repeated)
     check_names(repr(str(path)), names)
     if found.columns.num_rows == 0:
-        raise FileProblem(f"{str(path)!r} has {count(len(names), 'column')} and no rows. Next: give at least one row.")
+        raise SourceError(f"{str(path)!r} has {count(len(names), 'column')} and no rows. Next: give at least one row.")
     return found
 
 
@@ -185,17 +181,17 @@ def read_table(path: Path, **known: Any) -> Table:
 def check_readable(path: Path) -> None:
     """Refuse what is not a file of at least one byte."""
     if ADDRESS.match(str(path)):
-        raise FileProblem.address(path)
+        raise SourceError.address(path)
     try:
         status = path.stat()
     except FileNotFoundError:
-        raise FileProblem.absent(path) from None
+        raise SourceError.absent(path) from None
     if stat.S_ISDIR(status.st_mode):
-        raise FileProblem.folder(path)
+        raise SourceError.folder(path)
     if not stat.S_ISREG(status.st_mode):
-        raise FileProblem.pipe(path, "files are")
+        raise SourceError.pipe(path, "files are")
     if status.st_size == 0:
-        raise FileProblem(
+        raise SourceError(
             f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row."
         )
 
@@ -208,7 +204,7 @@ def _read_parquet(path: Path) -> Table:
     with pq.ParquetFile(path) as file:
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
         if claims_too_much(rows, columns, path.stat().st_size):
-            raise FileProblem.not_as_named(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
+            raise SourceError.not_as_named(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
         table: Table = file.read()
     return checked(table)
 
@@ -221,7 +217,7 @@ def _read_ipc(path: Path) -> Table:
     with pa.OSFile(str(path)) as source:
         table: Table = arrow_reader(source).read_all()
     if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
-        raise FileProblem.not_as_named(path, "Arrow", f"it claims {table.num_rows:,} rows")
+        raise SourceError.not_as_named(path, "Arrow", f"it claims {table.num_rows:,} rows")
     return checked(table)
 
 
@@ -231,22 +227,22 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileProblem.unwritable(path, error.strerror or error) from error
+        raise SourceError.unwritable(path, error.strerror or error) from error
 
 
 def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
     """Refuse a destination that cannot work before any work is done; `inputs` are files it must not replace."""
     if path.is_dir():
-        raise FileProblem.folder(path)
+        raise SourceError.folder(path)
     if is_stream(path):  # into which it is written where it stands
         return
     if not path.parent.is_dir():
-        raise FileProblem.unwritable(path, f"there is no folder {str(path.parent)!r}")
+        raise SourceError.unwritable(path, f"there is no folder {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FileProblem.unwritable(path, f"there is no permission to write in the folder {str(path.parent)!r}")
+        raise SourceError.unwritable(path, f"there is no permission to write in the folder {str(path.parent)!r}")
     for other, what in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            raise FileProblem(
+            raise SourceError(
                 f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name."
             )
     with _writing(path):
@@ -279,70 +275,15 @@ def check_output(path: Path | None, inputs: Iterable[tuple[Path, str]]) -> None:
 
 def write_table(table: Table, path: Path) -> None:
     """Write a table in the format of the name's ending."""
-    import pyarrow as pa
-
     from ..engines import write_tables
 
-    if written_format(path) != "CSV":
-        write_tables(path, [table])
-        return
-    if path.suffix.lower() in COMPRESSED:
-        raise FileProblem.unwritable(path, "results are not written compressed")
-    try:
-        write_whole(path, lambda file: write_csv(table, file, "\t" if ".tsv" in path.suffixes else ","))
-    except pa.ArrowException as error:
-        raise FileProblem.unwritable(path, error) from error
+    write_tables(path, [table])
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a file that takes the place of `path` once it is complete and on disk."""
     with _writing(path), whole_file(path) as file:
         write(file)
-
-
-def write_csv(table: Table, file: IO[bytes], separator: str = ",") -> None:
-    """Write a table as CSV, with quotes about text and names if any of them needs quotes."""
-    from pyarrow import csv as arrow_csv
-
-    table = _plain_columns(table)
-    quotes = _needs_quotes(table, separator)
-    names = [f'"{name.replace(chr(34), chr(34) * 2)}"' if quotes else name for name in table.column_names]
-    file.write((separator.join(names) + "\n").encode())  # Arrow before release 22 would always quote them
-    style = "needed" if quotes else "none"
-    options = arrow_csv.WriteOptions(delimiter=separator, quoting_style=style, include_header=False)
-    with arrow_csv.CSVWriter(file, table.schema, write_options=options) as writer:
-        for start in range(0, table.num_rows, CSV_CHUNK):
-            writer.write_table(table.slice(start, CSV_CHUNK))
-
-
-def _plain_columns(table: Table) -> Table:
-    """Return the table with dictionary columns as their values, which CSV can hold, and moments without zeros."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from ..engines.arrow import decoded
-
-    for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, decoded(table.column(field.name)))
-        elif pa.types.is_timestamp(field.type) and field.type.unit != "s":
-            column, seconds = table.column(i), pa.timestamp("s", field.type.tz)
-            whole = column.cast(seconds, safe=False)
-            if pc.all(pc.equal(whole.cast(field.type), column)).as_py() is not False:
-                table = table.set_column(i, field.name, whole)
-    return table
-
-
-def _needs_quotes(table: Table, separator: str) -> bool:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from ..engines.arrow import is_text
-
-    special = '[\\r\\n"' + ("\\t" if separator == "\t" else separator) + "]"
-    columns = [pa.array(table.column_names, pa.string())]
-    columns += [c for c in table.columns if is_text(c.type)]
-    return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in columns)
 
 
 def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str]] = ()) -> None:
@@ -354,7 +295,7 @@ def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str
     from ..files.model_file import holds_model
 
     if path.exists() and path.stat().st_size and not holds_model(path):
-        raise FileProblem(
+        raise SourceError(
             f"{str(path)!r} holds something other than a model, and would be lost. Next: choose another name, or add "
             "--force to replace it."
         )

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .._files import COMPRESSED, OF_TEXT
-from ..errors import quoted
+from ..errors import SchemaError, SourceError, quoted
 from .files import check_readable, file_format
-from .output import ColumnProblem, Common, Facts, TargetProblem, UsageProblem, rows_progress
+from .output import Common, Facts, TargetProblem, UsageProblem, rows_progress
 from .parameters import TableOptions
-from .training import Training, check_named, remark_empty, training_reading
+from .training import Training, check_named, nothing_left, remark_empty, training_reading
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -79,7 +79,7 @@ def read_families(wanted: Sequence[str], training: Training | Declared, path: Pa
         if name not in FAMILIES:
             raise UsageProblem(f"--family {text!r}: {name!r} is not one of {', '.join(FAMILIES)}.")
         if given and column not in columns:
-            raise ColumnProblem.absent([column], columns, path, "for --family")
+            raise SourceError.columns_missing(repr(str(path)), [column], columns, "for --family")
         if (column in single) if given else every:
             raise UsageProblem(f"--family gives {repr(column) if given else 'all numbers'} two families.")
         if given:
@@ -96,7 +96,7 @@ def usable_columns(name: str, training: Training | Declared) -> tuple[list[str],
         return names, []
     used = training.numeric
     if not used:
-        raise ColumnProblem(
+        raise SchemaError(
             f"--model {name} learns from numeric and boolean columns, and {quoted(names)} "
             f"{'holds' if len(names) == 1 else 'hold'} text. Next: use --model nb, which takes both."
         )
@@ -181,7 +181,7 @@ def declared(data: Path, target: str, table: TableOptions, weight: str | None, c
     TargetProblem.check(target, source.csv)
     used = [name for name in names if name not in {target, weight, table.groups, *table.drop}]
     if not used:
-        raise ColumnProblem.nothing_left(target)
+        raise nothing_left(target)
     empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]
     remark_empty(empty, len(used), common)
     columns = source.declared([name for name in used if name not in empty])

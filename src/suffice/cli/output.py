@@ -9,21 +9,16 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import islice
-from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ..errors import (
     UNSEEN,
     DataError,
-    SchemaError,
-    SourceError,
     SufficeError,
     UnseenLevelWarning,
     count,
@@ -220,69 +215,8 @@ def quality_sentence(found: Quality | str) -> str:
 # ── Errors about files, columns and combinations of options, in the words of the command line ─────────────────────────
 
 
-MOST_FILES = 10_000  # of a folder, looked through for a name nearly like the one given
-
-
 class UsageProblem(Exception):
     """The options do not fit together; the command ends with status 2."""
-
-
-class FileProblem(SourceError):
-    """A table cannot be read or written."""
-
-    @classmethod
-    def absent(cls, path: object) -> Self:
-        """Say that there is no such file, and which file of that folder is called nearly the same."""
-        wanted = Path(str(path))
-        if wanted.parent.is_dir():
-            known = [
-                file.name
-                for file in islice(wanted.parent.iterdir(), MOST_FILES)
-                if file.is_file() and not file.name.startswith(".")  # locks, for one
-            ]
-            near = closest(wanted.name, known)
-            if near:
-                found = str(wanted.with_name(near[0]))
-                return cls(f"There is no file {str(path)!r}. Next: check the name; did you mean {found!r}?")
-        elif wanted.parent.name:
-            return cls(f"There is no file {str(path)!r}, nor the folder {str(wanted.parent)!r}. Next: check the name.")
-        return super().absent(path)
-
-    @classmethod
-    def folder(cls, path: object) -> FileProblem:
-        return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
-
-
-class ColumnProblem(SchemaError):
-    """A column is not there, or cannot be what the command line was told it is."""
-
-    @classmethod
-    def absent(cls, names: Sequence[str], columns: Sequence[str], path: object, role: str) -> ColumnProblem:
-        """Name missing columns, what they were wanted for, and the closest names there are."""
-        some = list(dict.fromkeys(near for name in names for near in closest(name, columns)))
-        known = (
-            f"the closest {'is' if len(some) == 1 else 'are'} {quoted(some)}" if some else f"it has {quoted(columns)}"
-        )
-        one = len(names) == 1
-        return cls(
-            f"{str(path)!r} has no column{'' if one else 's'} {quoted(names)} {role}; {known}. "
-            "Next: correct the spelling, or rename the column in the table."
-        )
-
-    @classmethod
-    def needed(cls, names: Sequence[str], columns: Sequence[str], path: object) -> ColumnProblem:
-        """Name columns of a model that a table lacks, and the option that does without them."""
-        told = cls.absent(names, columns, path, "which the model needs")
-        return cls(f"{told} Commands that answer for a table do without them by --missing-columns missing.")
-
-    @classmethod
-    def unusable(cls, message: object, names: Sequence[str]) -> ColumnProblem:
-        """Add to a refusal of the library how to leave the columns out here."""
-        return cls(f"{message} On the command line: {drop_flags(names)}")
-
-    @classmethod
-    def nothing_left(cls, target: str) -> ColumnProblem:
-        return cls(f"There is no column left to learn {target!r} from. Next: leave fewer out.")
 
 
 class TargetProblem(DataError):
@@ -317,18 +251,6 @@ class TargetProblem(DataError):
             f"Column {target!r} holds {label!r}, and the classes of the model are {quoted(classes)}: a label is "
             f"{what}. Next: correct the label."
         )
-
-
-def closest(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three names written nearly like this one, in small or large letters, the nearest first."""
-    lower = {word.lower(): word for word in known}
-    return [lower[near] for near in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
-
-
-def did_you_mean(name: str, known: Sequence[str], what: str) -> str:
-    """Return a clause that says what there is instead of a name: the nearest names, or all of them."""
-    near = closest(name, known)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"{what} {quoted(known)}."
 
 
 def drop_flags(names: Sequence[str], option: str = "--drop") -> str:

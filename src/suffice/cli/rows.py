@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import DataError, count, visible
+from ..errors import DataError, SourceError, count, visible
 from ..schema import Name, Schema
 from .answers import deliver, free_name, load_model, named_number, read_rows
 from .files import check_output, read_table
-from .output import COMMON, ColumnProblem, Common, Facts, UsageProblem, progress
+from .output import COMMON, Common, Facts, UsageProblem, progress
 from .parameters import Answers, IntervalLevel, MissingColumns, Out, Rows, SavedModel, Sheet, Switch
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def _costs_of_file(path: Path, word: str) -> dict[str, float]:
     table = read_table(path)
     absent = [name for name in (COLUMN, COST) if name not in table.column_names]
     if absent:
-        raise ColumnProblem.absent(absent, table.column_names, path, "which a table of costs has")
+        raise SourceError.columns_missing(repr(str(path)), absent, table.column_names, "which a table of costs has")
     pairs = zip(table.column(COLUMN).to_pylist(), table.column(COST).to_pylist(), strict=True)
     found: dict[str, float] = {}
     for name, cost in pairs:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._dialect import Dialect
-from ..errors import DataError, SchemaError, quoted
+from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
 from .files import read_file, without_blanks
-from .output import ColumnProblem, Common, TargetProblem, UsageProblem, drop_flags
+from .output import Common, TargetProblem, UsageProblem, drop_flags
 from .parameters import TableOptions
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def check_named(
     given = [(target, "--target"), (weight, "--weight"), (groups, "--groups"), (time, "--time")]
     for name, option in [given[0], *((name, "--drop or --keep") for name in drop), *given[1:]]:
         if name is not None and name not in names:
-            raise ColumnProblem.absent([name], names, path, f"for {option}")
+            raise SourceError.columns_missing(repr(str(path)), [name], names, f"for {option}")
     for (one, first), (other, second) in combinations(given, 2):
         if one is not None and one == other:
             raise UsageProblem(f"{first} and {second} are both {one!r}. Name a column of its own for each.")
@@ -331,30 +331,33 @@ def _check_columns(columns: Table, target: str) -> None:
     import pyarrow.compute as pc
 
     if not columns.num_columns:
-        raise ColumnProblem.nothing_left(target)
+        raise nothing_left(target)
     fields = list(columns.schema)
     read = pa.types.is_date, pa.types.is_timestamp
     temporal = [
         own for own in fields if pa.types.is_temporal(own.type) and not any(is_one(own.type) for is_one in read)
     ]
-    if temporal:
-        message = SchemaError.temporal(temporal[0].name, temporal[0].type)
-        raise ColumnProblem.unusable(message, [field.name for field in temporal])
     odd = [field for field in fields if pa.types.is_nested(field.type) or pa.types.is_binary(field.type)]
-    if odd:
-        message = SchemaError.unsupported(odd[0].name, odd[0].type)
-        raise ColumnProblem.unusable(message, [field.name for field in odd])
+    for found, refusal in ((temporal, SchemaError.temporal), (odd, SchemaError.unsupported)):
+        if found:
+            told = refusal(found[0].name, found[0].type)
+            raise SchemaError(f"{told} On the command line: {drop_flags([field.name for field in found])}")
     numbers = [field.name for field in fields if pa.types.is_floating(field.type)]
     infinite = [name for name in numbers if pc.any(pc.is_inf(columns.column(name))).as_py()]
     if infinite:
         raise DataError.infinite(infinite)
 
 
+def nothing_left(target: str) -> SchemaError:
+    """Return the refusal of a table without a column to learn from."""
+    return SchemaError(f"There is no column left to learn {target!r} from. Next: leave fewer out.")
+
+
 def remark_empty(empty: Sequence[str], columns: int, common: Common) -> None:
     """Say which of so many columns have no value, of which a model can learn nothing; refuse a table of such alone."""
     if empty and len(empty) == columns:
         one = len(empty) == 1
-        raise ColumnProblem(
+        raise SchemaError(
             f"{'Column' if one else 'Columns'} {quoted(empty)} {'has' if one else 'have'} no value in any row, and "
             "there is no other column to learn from. Next: add columns with values."
         )

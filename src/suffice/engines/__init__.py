@@ -10,7 +10,7 @@ from .arrow import Spaces as Spaces, as_written as as_written, check_names as ch
 from .csv_inference import of_index as of_index, of_spaces as of_spaces
 from .csv_table import CsvTable as CsvTable, Reading as Reading
 from .csv_text import remark as remark
-from .files import answers_table as answers_table, write_tables as write_tables
+from .files import answers_table as answers_table, write_csv as write_csv, write_tables as write_tables
 from .local import (
     Fold as Fold,
     Kernel as Kernel,

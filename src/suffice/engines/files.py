@@ -5,8 +5,8 @@ Every file's footer is read before any row, so that a file whose columns differ 
 
 from __future__ import annotations
 
-import contextlib
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +26,11 @@ from .._arrays import Array, Codes
 from .._files import ADDRESS, COMPRESSED, FORMATS, WRITTEN, format_of, whole_file
 from ..errors import SourceError, shown
 from ..schema import Level
-from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, check_alike, is_text
+from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, check_alike, decoded, is_text
 from .csv_text import check_regular
 
 BUFFER = 1 << 16  # bytes of a column read at a time
+CSV_CHUNK = 1 << 16  # rows of a CSV written at a time
 MOST_CELLS = 1 << 28  # of a table that repeats: 2 GiB of numbers
 MOST_REPEATED = 1 << 10  # cells for each byte of its file
 LARGEST_TEXT = 1 << 30  # bytes of repeated text in one column of a batch
@@ -314,34 +315,70 @@ def write_tables(path: Path, tables: Iterable[Table]) -> int:
         raise SourceError.unwritable(path, f"results are written as CSV, Parquet or Arrow, not as {kind}")
     if path.suffix.lower() in COMPRESSED:
         raise SourceError.unwritable(path, "results are not written compressed")
-    rows, writer = 0, None
     try:
-        with whole_file(path) as file, contextlib.ExitStack() as stack:
-            for table in tables:
-                if writer is None:
-                    writer = stack.enter_context(_writer(kind, file, table.schema, path))
-                writer.write_table(table)
-                rows += table.num_rows
-            if writer is None:
+        with whole_file(path) as file:
+            rest = iter(tables)
+            first = next(rest, None)
+            if first is None:
                 raise SourceError.no_rows("The source")
+            every = itertools.chain([first], rest)
+            if kind == "CSV":
+                return write_csv(every, file, "\t" if ".tsv" in path.suffixes else ",")
+            rows = 0
+            with _typed_writer(kind, file, first.schema) as writer:
+                for table in every:
+                    writer.write_table(table)
+                    rows += table.num_rows
+            return rows
     except (pa.ArrowException, OSError) as error:
         raise SourceError.unwritable(path, reason(error)) from error
+
+
+def _typed_writer(kind: str, file: IO[bytes], schema: Schema) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
+    if kind == "Arrow":
+        return pa.ipc.new_file(file, schema)
+    floats = [field.name for field in schema if not pa.types.is_floating(field.type)]
+    return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=floats)
+
+
+def write_csv(tables: Iterable[Table], file: IO[bytes], separator: str = ",") -> int:
+    """Write tables of one schema as CSV, with quotes about texts where any of a table needs them; return the rows."""
+    rows = 0
+    for number, table in enumerate(map(_plain_columns, tables)):
+        quotes = _needs_quotes(table, separator)
+        if not number:  # Arrow before release 22 would always quote the names
+            names = [f'"{name.replace(chr(34), chr(34) * 2)}"' if quotes else name for name in table.column_names]
+            file.write((separator.join(names) + "\n").encode())
+        style = "needed" if quotes else "none"
+        options = arrow_csv.WriteOptions(delimiter=separator, quoting_style=style, include_header=False)
+        with arrow_csv.CSVWriter(file, table.schema, write_options=options) as writer:
+            writer.write_table(table, CSV_CHUNK)
+        rows += table.num_rows
     return rows
+
+
+def _plain_columns(table: Table) -> Table:
+    """Return the table with dictionary columns as their values, which CSV can hold, and moments without zeros."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, decoded(table.column(field.name)))
+        elif pa.types.is_timestamp(field.type) and field.type.unit != "s":
+            column, seconds = table.column(i), pa.timestamp("s", field.type.tz)
+            whole = column.cast(seconds, safe=False)
+            if pc.all(pc.equal(whole.cast(field.type), column)).as_py() is not False:
+                table = table.set_column(i, field.name, whole)
+    return table
+
+
+def _needs_quotes(table: Table, separator: str) -> bool:
+    special = '[\\r\\n"' + ("\\t" if separator == "\t" else separator) + "]"
+    texts = [pa.array(table.column_names, pa.string()), *(own for own in table.columns if is_text(own.type))]
+    return any(pc.any(pc.match_substring_regex(own, special)).as_py() for own in texts)
 
 
 def reason(error: Exception) -> object:
     """Return what the operating system says, or else the error."""
     return (error.strerror if isinstance(error, OSError) else None) or error
-
-
-def _writer(kind: str, file: IO[bytes], schema: Schema, path: Path) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
-    if kind == "Parquet":
-        floats = [field.name for field in schema if not pa.types.is_floating(field.type)]
-        return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=floats)
-    if kind == "Arrow":
-        return pa.ipc.new_file(file, schema)
-    separator = "\t" if ".tsv" in path.suffixes else ","
-    return arrow_csv.CSVWriter(file, schema, write_options=arrow_csv.WriteOptions(delimiter=separator))
 
 
 def answers_table(

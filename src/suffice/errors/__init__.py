@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import Self
 
 from .wording import (
@@ -19,7 +20,9 @@ from .wording import (
     a_model as a_model,
     align as align,
     brief as brief,
+    closest as closest,
     count as count,
+    did_you_mean as did_you_mean,
     either as either,
     one_line as one_line,
     pip_install as pip_install,
@@ -32,6 +35,7 @@ from .wording import (
     worded_for as worded_for,
 )
 
+MOST_FILES = 10_000  # of a folder, looked through for a name nearly like the one given
 _PANDAS = "save it as .csv or .xlsx there, or in Python: pandas.{}(…).to_csv('table.csv', index=False)"
 # By their endings: what they hold, and how to go on.
 CONVERTED = {
@@ -211,7 +215,19 @@ class SourceError(DataError):
 
     @classmethod
     def absent(cls, path: object) -> Self:
-        return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
+        """Say that there is no such file, and which file of that folder is called nearly the same."""
+        wanted, told = Path(str(path)), f"There is no file {str(path)!r}"
+        if not wanted.parent.is_dir():
+            return cls(f"{told}, nor the folder {str(wanted.parent)!r}. Next: check the name.")
+        files = (file for file in islice(wanted.parent.iterdir(), MOST_FILES) if file.is_file())
+        near = closest(wanted.name, [file.name for file in files if not file.name.startswith(".")])  # locks, for one
+        if not near or any(mark in wanted.name for mark in "*?["):
+            return cls(f"{told}. Next: check the name and the folder.")
+        return cls(f"{told}. Next: check the name; did you mean {str(wanted.with_name(near[0]))!r}?")
+
+    @classmethod
+    def folder(cls, path: object) -> Self:
+        return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
 
     @classmethod
     def unreadable(cls, where: object, why: object) -> Self:
@@ -243,9 +259,12 @@ class SourceError(DataError):
 
     @classmethod
     def columns_missing(cls, where: object, missing: Sequence[object], known: Sequence[object], role: str) -> Self:
-        one = "column" if len(missing) == 1 else "columns"
+        """Name missing columns, what they were wanted for, and the closest names there are."""
+        some = dict.fromkeys(near for name in missing for near in closest(str(name), map(str, known)))
+        one = len(some) == 1
+        there = f"the closest {'is' if one else 'are'} {quoted(list(some))}" if some else f"it has {quoted(known)}"
         return cls(
-            f"{where} has no {one} {quoted(missing)} {role}; it has {quoted(known)}. "
+            f"{where} has no {'column' if len(missing) == 1 else 'columns'} {quoted(missing)} {role}; {there}. "
             "Next: correct the spelling, or rename the column in the table."
         )
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -140,6 +141,18 @@ def quoted(names: Sequence[object], limit: int = 8) -> str:
     """Join names for a message, the first `limit` of them."""
     some = ", ".join(shown(name) for name in names[:limit])
     return some if len(names) <= limit else f"{some} and {len(names) - limit:,} more"
+
+
+def closest(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three names written nearly like this one, in small or large letters, the nearest first."""
+    lower = {word.lower(): word for word in known}
+    return [lower[near] for near in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+
+
+def did_you_mean(name: str, known: Sequence[str], what: str) -> str:
+    """Return a clause that says what there is instead of a name: the nearest names, or all of them."""
+    near = closest(name, known)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"{what} {quoted(known)}."
 
 
 def count(number: int, noun: str) -> str:
