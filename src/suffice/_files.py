@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
+from .errors import SourceError
+
 # What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
 MISSING_TOKENS = (
     *("", "?", "#N/A", "#NA", "<NA>", "N/A", "n/a", "NA"),
@@ -58,6 +60,44 @@ def format_of(path: Path) -> str | None:
         inner = FORMATS.get(path.with_suffix("").suffix.lower())
         return inner if inner in ("CSV", "JSON lines") else None
     return FORMATS.get(ending)
+
+
+def file_kind(path: Path) -> str:
+    """Return the same; SourceError where the ending promises nothing."""
+    kind = format_of(path)
+    if kind is None:
+        raise SourceError.unknown_format(path, list(FORMATS))
+    return kind
+
+
+def written_kind(path: Path) -> str:
+    """Return the format in which a table is to be written, by the ending of its name; SourceError where it cannot."""
+    kind = file_kind(path)
+    if kind not in WRITTEN:
+        raise SourceError.unwritable(path, f"tables are written as CSV, Parquet or Arrow, not as {kind}")
+    if path.suffix.lower() in COMPRESSED:
+        raise SourceError.unwritable(path, "tables are not written compressed")
+    return kind
+
+
+def check_readable(path: Path) -> None:
+    """Raise SourceError for what is not a file of at least one byte that may be read."""
+    if ADDRESS.match(str(path)):
+        raise SourceError.address(path)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise SourceError.absent(path) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise SourceError.folder(path)
+    if not stat.S_ISREG(status.st_mode):  # of which `open` may never return
+        raise SourceError.pipe(path)
+    if not os.access(path, os.R_OK):
+        raise SourceError.unreadable(repr(str(path)), "there is no permission to read it")
+    if status.st_size == 0:
+        raise SourceError(
+            f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row."
+        )
 
 
 MAGIC = {

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from .._files import check_readable
 from ..errors import DataError, SourceError, count, did_you_mean
 from ..schema import Level, Schema
-from .files import FileTable, check_readable, read_file, without_blanks, write_table
+from .files import FileTable, read_file, without_blanks, write_table
 from .output import Common, TargetProblem, UsageProblem, print_json, progress
 
 if TYPE_CHECKING:

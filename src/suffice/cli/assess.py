@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .._files import format_of
+from .._files import check_readable, format_of
 from ..errors import align, count, visible
 from .answers import (
     Costs,
@@ -28,7 +28,6 @@ from .answers import (
     target_of,
 )
 from .app import FOUND, OK
-from .files import check_readable
 from .models import comes_in_parts, is_many, open_parts
 from .output import (
     COMMON,

@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import os
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -20,16 +19,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 from .._dialect import Dialect
 from .._files import (
-    ADDRESS,
-    FORMATS,
     OF_TEXT,
-    WRITTEN,
+    check_readable,
     check_replaceable,
     ending_for,
+    file_kind,
     format_of,
     is_stream,
     locked,
     whole_file,
+    written_kind,
 )
 from ..errors import SourceError, count
 from ..schema import repeated_names
@@ -39,22 +38,6 @@ if TYPE_CHECKING:
     from ..engines import CsvTable, Reading
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
-
-
-def file_format(path: Path) -> str:
-    """Return what the ending of a name promises, as `format_of`."""
-    kind = format_of(path)
-    if kind is None:
-        raise SourceError.unknown_format(path, list(FORMATS))
-    return kind
-
-
-def written_format(path: Path) -> str:
-    """Return the format in which a table is to be written, by the ending of its name."""
-    kind = file_format(path)
-    if kind not in WRITTEN:
-        raise SourceError.unwritable(path, f"tables are written as CSV, Parquet or Arrow, not as {kind}")
-    return kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +64,7 @@ class FileTable:
         """
         if self.csv is None:
             return self.columns if self.stored is None else self.stored
-        text, own = not json if output is None else file_format(output) == "CSV", set(used)
+        text, own = not json if output is None else file_kind(output) == "CSV", set(used)
         kept = self.written([name for name in self.csv.names if text or name not in own])
         return kept.select(self.csv.names)  # without what the calendar adds
 
@@ -107,7 +90,7 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     from ..engines import CsvTable, Reading, check_names, of_index
 
     check_readable(path)
-    form, how = file_format(path), reading or Reading()
+    form, how = file_kind(path), reading or Reading()
     if form in OF_TEXT:
         csv = CsvTable([path], how, hold=True)
         found = FileTable(csv.table(csv.schema.names), csv, trimmed=csv.dialect.trimmed is True)
@@ -176,24 +159,6 @@ def read_table(path: Path, **known: Any) -> Table:
     from ..engines import Reading
 
     return read_file(path, Reading(**known)).columns
-
-
-def check_readable(path: Path) -> None:
-    """Refuse what is not a file of at least one byte."""
-    if ADDRESS.match(str(path)):
-        raise SourceError.address(path)
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        raise SourceError.absent(path) from None
-    if stat.S_ISDIR(status.st_mode):
-        raise SourceError.folder(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise SourceError.pipe(path, "files are")
-    if status.st_size == 0:
-        raise SourceError(
-            f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row."
-        )
 
 
 def _read_parquet(path: Path) -> Table:
@@ -269,7 +234,7 @@ def check_output(path: Path | None, inputs: Iterable[tuple[Path, str]]) -> None:
     """Refuse a destination of a table, if one is given, that cannot work or whose name does not say its format."""
     if path is not None:
         check_ending(path, "table")
-        written_format(path)
+        written_kind(path)
         check_writable(path, inputs)
 
 

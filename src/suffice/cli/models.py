@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .._files import COMPRESSED, OF_TEXT
+from .._files import COMPRESSED, OF_TEXT, check_readable, file_kind
 from ..errors import SchemaError, SourceError, quoted
-from .files import check_readable, file_format
 from .output import Common, Facts, TargetProblem, UsageProblem, rows_progress
 from .parameters import TableOptions
 from .training import Training, check_named, nothing_left, remark_empty, training_reading
@@ -124,7 +123,7 @@ def is_large(data: Path) -> bool:
     if not data.is_file():
         return False
     size = data.stat().st_size
-    if size > LARGE or data.suffix.lower() not in COMPRESSED or file_format(data) not in OF_TEXT:
+    if size > LARGE or data.suffix.lower() not in COMPRESSED or file_kind(data) not in OF_TEXT:
         return size > LARGE
     import pyarrow as pa
 
@@ -140,7 +139,7 @@ def is_large(data: Path) -> bool:
 
 def comes_in_parts(data: Path) -> bool:
     """Return whether a table to be answered for is read in parts: all but one file of text that memory holds."""
-    return is_many(data) or (data.is_file() and file_format(data) not in OF_TEXT) or is_large(data)
+    return is_many(data) or (data.is_file() and file_kind(data) not in OF_TEXT) or is_large(data)
 
 
 def open_parts(data: Path, reading: Reading) -> Source:

@@ -26,7 +26,7 @@ from .arrow import AS_WRITTEN, Column, DataType, Field, Rows, Spaces, Table, che
 from .calendar import added
 from .cells import PERCENT, ColumnSniffer, UnexpectedCellError, blanks, convert, without
 from .csv_inference import NONE, Dates, decimal_marks, of_labels, of_missing, of_none, of_numbers, of_spaces, of_units
-from .csv_text import CsvProblem, Form, check_lines, check_regular, explained, find_form, open_csv, remark
+from .csv_text import CsvProblem, Form, check_lines, explained, find_form, open_csv, remark
 from .workbooks import key_names, read_sheet, text_batches
 
 
@@ -119,8 +119,6 @@ class CsvTable:
 
     def __init__(self, paths: Sequence[Path], reading: Reading, hold: bool = False) -> None:
         self._paths, self._reading = list(paths), reading
-        for path in paths:
-            check_regular(path)
         self._spaces = Spaces()
         self._forms = [self._find_form(path) for path in paths]
         self.names = list(self._forms[0].names)

@@ -11,7 +11,6 @@ import csv
 import io
 import itertools
 import re
-import stat
 import sys
 import warnings
 from collections import Counter
@@ -79,13 +78,6 @@ class Form:
 def remark(text: str) -> None:
     """Warn of how a file was read; the command line prints it as a note, unless quiet."""
     warnings.warn(text, Remark, stacklevel=2)
-
-
-def check_regular(path: Path) -> None:
-    """Refuse pipes and devices, of which `open` may never return."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise CsvProblem.pipe(path)
 
 
 def find_form(path: Path) -> Form:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import glob
 import itertools
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,11 +22,10 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from .._arrays import Array, Codes
-from .._files import ADDRESS, COMPRESSED, FORMATS, WRITTEN, format_of, whole_file
+from .._files import ADDRESS, format_of, whole_file, written_kind
 from ..errors import SourceError, shown
 from ..schema import Level
 from .arrow import AS_WRITTEN, Column, DataType, Rows, Schema, Spaces, Table, check_alike, decoded, is_text
-from .csv_text import check_regular
 
 BUFFER = 1 << 16  # bytes of a column read at a time
 CSV_CHUNK = 1 << 16  # rows of a CSV written at a time
@@ -38,14 +36,6 @@ UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what pyarrow ra
 
 Given = str | Path | Sequence[str | Path]  # names, patterns, folders
 Parts = tuple[Schema, int, tuple["FilePart", ...]]  # their schema, and how many rows they have
-
-
-def file_kind(path: Path) -> str:
-    """Return what the ending of a name promises, as `format_of`; SourceError if it promises nothing."""
-    kind = format_of(path)
-    if kind is None:
-        raise SourceError.unknown_format(path, list(FORMATS))
-    return kind
 
 
 def find_files(source: Given) -> tuple[list[Path], Path | None]:
@@ -75,15 +65,6 @@ def find_files(source: Given) -> tuple[list[Path], Path | None]:
 
 def _is_mark(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
-def check_readable(path: Path) -> None:
-    """Refuse what is no file of at least one byte that may be read."""
-    check_regular(path)
-    if not os.access(path, os.R_OK):
-        raise SourceError.unreadable(repr(str(path)), "there is no permission to read it")
-    if path.stat().st_size == 0:
-        raise SourceError(f"{str(path)!r} is empty. Next: remove it, or write it again.")
 
 
 def open_files(paths: Sequence[Path], kind: str, folder: Path | None, spaces: Spaces | None) -> Parts:
@@ -310,11 +291,7 @@ def write_tables(path: Path, tables: Iterable[Table]) -> int:
 
     On any error, and when interrupted, nothing is left and an old file is as it was.
     """
-    kind = file_kind(path)
-    if kind not in WRITTEN:
-        raise SourceError.unwritable(path, f"results are written as CSV, Parquet or Arrow, not as {kind}")
-    if path.suffix.lower() in COMPRESSED:
-        raise SourceError.unwritable(path, "results are not written compressed")
+    kind = written_kind(path)
     try:
         with whole_file(path) as file:
             rest = iter(tables)

@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from .._dialect import Dialect
-from .._files import OF_TEXT
+from .._files import OF_TEXT, check_readable, file_kind
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
 from .arrow import Rows, Schema, Spaces, Table, as_written, check_names
 from .csv_inference import of_index
 from .csv_table import CsvTable, Reading
-from .files import UNREADABLE, FilePart, Given, check_readable, checked, file_kind, find_files, open_files
+from .files import UNREADABLE, FilePart, Given, checked, find_files, open_files
 
 BATCH = 1 << 16  # rows that other libraries give at a time
 CELLS = 1 << 20  # read at a time: 8 MiB of numbers

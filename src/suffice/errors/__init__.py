@@ -280,9 +280,9 @@ class SourceError(DataError):
         return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
 
     @classmethod
-    def pipe(cls, path: object, read: str = "a table is") -> Self:
+    def pipe(cls, path: object) -> Self:
         return cls(
-            f"{str(path)!r} is a pipe or a device, not a file, and {read} read more than once. Next: write it to a "
+            f"{str(path)!r} is a pipe or a device, not a file, and files are read more than once. Next: write it to a "
             "file first, and name that."
         )
 
