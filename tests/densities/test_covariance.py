@@ -34,7 +34,7 @@ def structures():
         "full": Full.factor(full * 7.0, np.array([7.0, 7.0, 7.0])),
         "shared": Full.factor(full[:1]),
         "diagonal": Diagonal(r.uniform(0.5, 2.0, size=(3, 5))),
-        "spherical": Spherical(r.uniform(0.5, 2.0, size=3), 5),
+        "spherical": Spherical.of(r.uniform(0.5, 2.0, size=3), 5),
         "low rank": LowRank.factor(thin, r.uniform(0.5, 2.0, size=(3, 5)), np.array([0.1, 0.2, 0.3])),
     }
 

@@ -19,7 +19,7 @@ def structure(name, g, d, rng):
     if name == "diagonal":
         return Diagonal(rng.uniform(0.2, 5.0, size=(g, d)))
     if name == "spherical":
-        return Spherical(rng.uniform(0.2, 5.0, size=g), d)
+        return Spherical.of(rng.uniform(0.2, 5.0, size=g), d)
     rows = [rng.normal(size=(2, d)) for _ in range(g)]
     return LowRank.factor(rows, rng.uniform(0.5, 3.0, size=(g, d)), np.full(g, 0.1))
 
@@ -118,7 +118,7 @@ def test_unused_columns_contribute_nothing(rng):
     assert_allclose(
         density.marginal([1, 2]).log_density(rows[:, [1, 2]]), inner.marginal([1]).log_density(rows[:, [2]])
     )
-    nothing = Gaussian(np.ones((K, 3)), Spherical(np.ones(1), 0), ())
+    nothing = Gaussian(np.ones((K, 3)), Spherical.of(np.ones(1), 0), ())
     assert_array_equal(nothing.log_density(rows), np.zeros((10, K)))
 
 

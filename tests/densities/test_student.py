@@ -34,7 +34,7 @@ SCALES = {
     "full divided": Full.factor(positive_definite(K), np.array([2.0, 0.5, 3.0])),
     "diagonal": Diagonal(RNG.random((K, D)) + 0.2),
     "diagonal shared": Diagonal(RNG.random((1, D)) + 0.2),
-    "spherical": Spherical(RNG.random(K) + 0.2, D),
+    "spherical": Spherical.of(RNG.random(K) + 0.2, D),
     "low rank": low_rank(K),
     "low rank shared": low_rank(1),
 }

@@ -17,7 +17,7 @@ from .._arrays import (
     single_blas_thread,
     sparse,
 )
-from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Rows, Spherical, as_density
+from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Rows, as_density
 from ..densities.counts import TextDensity
 from ..joint import JointModel
 from .shapley import (
@@ -112,7 +112,7 @@ def explain_block(density: object, rows: Any, orders: int | None, errors: bool) 
         order, score = terms
         return Explanation(_centred(score), order if order is not None and order.any() else None)
     if isinstance(density, Gaussian):
-        if isinstance(density.covariance, Diagonal | Spherical):
+        if isinstance(density.covariance, Diagonal):
             return Explanation(independent_terms(density, density.covariance, rows))
         return _of_gaussian(density, rows, orders, errors)
     return _game(density, rows, orders, errors)

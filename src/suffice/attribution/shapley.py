@@ -20,7 +20,7 @@ from .._arrays import (
     single_blas_thread,
 )
 from .._foreign import given
-from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
+from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
@@ -107,13 +107,13 @@ def subset_game(value: Callable[[Codes], Array], d: int) -> Array:
     return np.asarray(total)
 
 
-def independent_terms(density: Gaussian, covariance: Diagonal | Spherical, rows: Array) -> Array:
+def independent_terms(density: Gaussian, covariance: Diagonal, rows: Array) -> Array:
     """Return the centred log density (k, n, d) of each column of Gaussians without correlations."""
     used = list(density.used)
     means = density.means
     k, d = means.shape
     variance = np.ones((k, d))
-    variance[:, used] = covariance.diagonal().variance
+    variance[:, used] = covariance.variance
     constant = -0.5 * np.log(variance)
     factor = np.zeros((k, d))
     factor[:, used] = -0.5 / variance[:, used]
@@ -346,8 +346,8 @@ def _factored(covariance: Covariance, orders: Codes) -> Iterator[tuple[Codes, _F
             own[:, : len(values)] = -basis * np.sqrt(np.maximum(values / floor - 1.0, 0.0))
         yield orders, _Factors(loadings, covariance.scale * np.sqrt(covariance.floor)[:, None], True)
     else:
-        assert isinstance(covariance, Diagonal | Spherical)
-        deviation = np.sqrt(covariance.diagonal().variance)
+        assert isinstance(covariance, Diagonal)
+        deviation = np.sqrt(covariance.variance)
         yield orders, _Factors(np.zeros((1, *deviation.shape, 0)), deviation, True)
 
 

@@ -64,7 +64,7 @@ class ShrunkGaussianFamily(Family):
             done = _complete_by_class(stats, done, member, (self.strength, self.sphere), used, scale)
         used, scale, member = _standardised(done)
         if not len(used):
-            return Gaussian(done.mean, Spherical(np.ones(1), 0), ()), []
+            return Gaussian(done.mean, Spherical.of(np.ones(1), 0), ()), []
         covariance = member.posterior_mean(self.strength, self.sphere) * scale[:, None] * scale
         return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), []
 

@@ -223,12 +223,12 @@ def _mixture(density: Mixture, j: int) -> Facts:
 def _deviations(covariance: Covariance) -> Array:
     """Return standard deviations (g, d); no d × d matrix is built, since a model may have thousands of columns."""
     from .._arrays import np
-    from ..densities import Diagonal, Full, LowRank, Spherical
+    from ..densities import Diagonal, Full, LowRank
 
     if isinstance(covariance, LowRank):
         return covariance.scale
-    assert isinstance(covariance, Full | Diagonal | Spherical)
-    return np.sqrt((covariance.diagonal() if isinstance(covariance, Spherical) else covariance).variance)
+    assert isinstance(covariance, Full | Diagonal)
+    return np.sqrt(covariance.variance)
 
 
 def _levels(p: Array, levels: Sequence[Level]) -> Facts:

@@ -427,12 +427,8 @@ class Diagonal:
         parallel_each(fill, row_chunks(len(rows), chunk_rows(rows.shape[1])), cost=4.0 * rows.size * len(means))
         return out
 
-    def diagonal(self) -> Diagonal:
-        """Return itself."""
-        return self
-
-    def marginal(self, columns: Sequence[int]) -> Diagonal:
-        return Diagonal(self.variance[:, columns])
+    def marginal(self, columns: Sequence[int]) -> Self:
+        return type(self)(self.variance[:, columns])
 
     def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
         return Independent(np.sqrt(self.variance[i, list(missing)]))
@@ -448,40 +444,18 @@ class Diagonal:
 
 
 @dataclass(frozen=True, slots=True)
-class Spherical:
-    """One variance for all `d` columns: `variance` (g,)."""
+class Spherical(Diagonal):
+    """One variance for all columns: `variance` (g, d) has equal ones in each row."""
 
-    variance: Array
-    d: int
-
-    @property
-    def g(self) -> int:
-        return len(self.variance)
-
-    @property
-    def log_det(self) -> Array:
-        return np.asarray(self.d * np.log(self.variance))
-
-    def diagonal(self) -> Diagonal:
-        """Return the same covariance, column by column."""
-        return Diagonal(np.repeat(self.variance[:, None], self.d, axis=1))
+    @classmethod
+    def of(cls, variance: Array, d: int) -> Self:
+        """Return the covariances of d columns with these variances (g,)."""
+        return cls(np.repeat(variance[:, None], d, axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:
-        least = self.variance.min()  # distances are compared in standard deviations of the smallest sphere
+        if not self.variance.size:
+            return np.zeros((len(rows), len(means)))
+        each = self.variance[:, 0]
+        least = each.min()  # distances are compared in standard deviations of the smallest sphere
         unit = _shared_distances(rows, means, lambda centered: centered / np.sqrt(least))
-        return np.asarray(unit * (least / self.variance))
-
-    def marginal(self, columns: Sequence[int]) -> Spherical:
-        return Spherical(self.variance, len(columns))
-
-    def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
-        return Independent(np.full(len(missing), np.sqrt(self.variance[i])))
-
-    def dense(self) -> Array:
-        return np.asarray(self.variance[:, None, None] * np.eye(self.d))
-
-    def solve(self, vectors: Array) -> Array:
-        return np.asarray(vectors / self.variance[0])
-
-    def whiten(self, rows: Array) -> Array:
-        return np.asarray(rows / np.sqrt(self.variance[0]))
+        return np.asarray(unit * (least / each))

@@ -20,7 +20,7 @@ from .._arrays import (
 )
 from .._arrays_api import DeviceArray, DeviceCache, answer_by_chunks, has_float64, namespace, place, put
 from ..kernels.observed import ObservedDistances
-from .covariance import FAR, Covariance, Diagonal, Full, Spherical
+from .covariance import FAR, Covariance, Diagonal, Full
 from .density import NEAR, Density, Outcomes, Within, bells_within, gaussian_kernel, number_outcomes
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
 
@@ -55,8 +55,8 @@ class Gaussian(Density):
         rows and columns of μ and Σ that are observed. Rows that miss the same cells are computed together; where
         columns are independent given the class, a missing cell is a term less of a sum.
         """
-        if isinstance(self.covariance, Diagonal | Spherical):
-            return self._sum_columns(rows, self.covariance.diagonal())
+        if isinstance(self.covariance, Diagonal):
+            return self._sum_columns(rows, self.covariance)
         return self._integrated(rows, lambda cells: _scores(self.covariance, cells, self.means[:, self.used]))
 
     @property
@@ -171,13 +171,13 @@ class Gaussian(Density):
 
     def within(self, rows: Array, low: Array, high: Array) -> Within | None:
         """Return what is known of numbers within ranges: truncated Gaussians, of one column where they correlate."""
-        alone = isinstance(self.covariance, Diagonal | Spherical)
+        alone = isinstance(self.covariance, Diagonal)
         return bells_within(rows, low, high, *self.regressions(rows), np.array(np.inf), independent=alone)
 
     def outcomes(self, rows: Array) -> Iterator[Outcomes]:
         """Yield what each missing cell (NaN) may hold: by class a Gaussian about its regression on the others."""
         missing = np.isnan(rows)
-        if isinstance(self.covariance, Diagonal | Spherical):  # the same in all rows
+        if isinstance(self.covariance, Diagonal):  # the same in all rows
             center, scale = self.regressions(np.full((1, rows.shape[1]), np.nan))
             for j in self.used:
                 own = np.flatnonzero(missing[:, j])

@@ -39,7 +39,7 @@ class MultivariateT(Density):
     --------
     >>> from suffice.densities import MultivariateT, Spherical
     >>> from suffice._arrays import np
-    >>> cauchy = MultivariateT(np.zeros((1, 1)), Spherical(np.ones(1), 1), (0,), np.ones(1), np.ones(1))
+    >>> cauchy = MultivariateT(np.zeros((1, 1)), Spherical.of(np.ones(1), 1), (0,), np.ones(1), np.ones(1))
     >>> float(np.exp(-cauchy.log_density(np.zeros((1, 1))))[0, 0].round(12))  # π
     3.14159265359
     """

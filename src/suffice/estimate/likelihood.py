@@ -78,7 +78,7 @@ class GaussianEstimate:
         within, reference = within[:, keep], reference[keep]
         covariance: Covariance
         if not len(keep):
-            covariance = Spherical(np.ones(1), 0)
+            covariance = Spherical.of(np.ones(1), 0)
         elif self.structure is Full:
             covariance = self._full(stats, within, reference, keep, names)
         elif self.structure is Diagonal:
@@ -229,7 +229,7 @@ class GaussianEstimate:
         variance = squares / self._divisor
         rows = self._rows_of(cells[:, None] / len(keep))
         fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), rows, ["all columns"])
-        return Spherical(fixed[:, 0], len(keep))
+        return Spherical.of(fixed[:, 0], len(keep))
 
     def _full(
         self, stats: GaussianStats, within: Array, reference: Array, keep: Codes, names: Sequence[Name]

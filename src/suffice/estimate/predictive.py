@@ -110,7 +110,7 @@ def plug_in(density: Predictive, weight: Array, prior: NormalInverseWishart) -> 
     elif isinstance(scale, LowRank):
         covariance = replace(scale, scale=scale.scale * np.sqrt(lift)[:, None])
     elif isinstance(scale, Spherical):
-        covariance = Spherical(scale.variance * lift, scale.d)
+        covariance = Spherical(scale.variance * lift[:, None])
     else:
         assert isinstance(scale, Diagonal)  # one variance whose inflation differs by column
         covariance = Diagonal(scale.variance * lift[:, None] / (1.0 + 1.0 / kappa))
@@ -139,9 +139,9 @@ def draw(
     if isinstance(density, StudentT):
         df, variance = density.df[:, used], density.scale[:, used] ** 2 / (1.0 + 1.0 / kappa)
     else:
-        assert isinstance(density.scale, Spherical | Diagonal)
-        df, variance = density.df[:, None], density.scale.diagonal().variance
-        variance = variance / (1.0 + 1.0 / kappa) if isinstance(density.scale, Diagonal) else variance
+        assert isinstance(density.scale, Diagonal)
+        df, variance = density.df[:, None], density.scale.variance
+        variance = variance if isinstance(density.scale, Spherical) else variance / (1.0 + 1.0 / kappa)
     variance = variance * t_spread(df[first].ravel(), rng).reshape(df[first].shape) ** 2
     means[:, used] += noise * np.sqrt(variance)
     return Gaussian(means, Diagonal(np.array(np.broadcast_to(variance, kappa.shape))), density.used)
@@ -251,7 +251,7 @@ class BayesEstimate(GaussianEstimate):
         used, k = tuple(int(j) for j in facts.keep), len(location)
         inflation = 1.0 + 1.0 / facts.kappa
         if not used:
-            return MultivariateT(location, Spherical(np.ones(1), 0), (), np.ones(k), np.ones(k))
+            return MultivariateT(location, Spherical.of(np.ones(1), 0), (), np.ones(k), np.ones(k))
         if self.structure is Diagonal:
             variance, freedom = self._variances_of(facts)
             spread, df = np.ones_like(location), np.ones_like(location)
@@ -265,7 +265,7 @@ class BayesEstimate(GaussianEstimate):
             if (inflation != inflation[:, :1]).any():  # columns that miss different cells
                 each = np.broadcast_to(variance[:, None] * inflation, inflation.shape)
                 return MultivariateT(location, Diagonal(each), used, np.broadcast_to(df, (k,)), np.ones(k))
-            scale = Spherical(variance, len(used))
+            scale = Spherical.of(variance, len(used))
         return MultivariateT(location, scale, used, np.broadcast_to(df, (k,)), inflation[:, 0])
 
     def _without_holes(self) -> GaussianStats:

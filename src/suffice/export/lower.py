@@ -23,7 +23,6 @@ from ..densities import (
     MultivariateT,
     Poisson,
     Product,
-    Spherical,
     StudentT,
 )
 from ..densities.gaussian import LOG_2PI
@@ -243,8 +242,6 @@ def _spread(covariance: Covariance) -> Dense | Independent | Factors:
         return Dense(covariance.dense(), whitener, np.asarray(covariance.log_det))
     if isinstance(covariance, Diagonal):
         return Independent(np.asarray(covariance.variance))
-    if isinstance(covariance, Spherical):
-        return Independent(np.repeat(covariance.variance[:, None], covariance.d, axis=1))
     if isinstance(covariance, LowRank):
         parts = zip(covariance.basis, covariance.values, covariance.floor, strict=True)
         loadings = tuple(basis * np.sqrt(np.maximum(values - s, 0.0)) for basis, values, s in parts)

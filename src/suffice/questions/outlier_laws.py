@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, Flags, betainc, gammaincc, is_sparse, log_softmax, np, pattern_groups
-from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Rows
+from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Rows, Spherical
 from ..densities.density import missing_cells
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -156,9 +156,10 @@ def exact_law(fitted: Fitted) -> Law | None:
         stats = None if stats.incomplete else stats.complete
     if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:
         return None
-    if isinstance(density.covariance, Diagonal):
+    covariance = density.covariance
+    if isinstance(covariance, Diagonal) and not isinstance(covariance, Spherical):
         return _independent_law(density, stats)
-    return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
+    return None if isinstance(covariance, LowRank) else _hotelling_law(density, stats)
 
 
 def _used_columns(density: Gaussian | MultivariateT) -> Flags:

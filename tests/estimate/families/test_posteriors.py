@@ -22,7 +22,7 @@ def drawn(model, ask):
         ("categorical", ["x", "x", "x", "y"], lambda d: np.exp(d.log_p[0][0, 0]), stats.beta(4, 2)),
         ("bernoulli", [1.0, 1.0, 1.0, 0.0], lambda d: d.p[0, 0], stats.beta(4, 2)),
         ("poisson", [2.0, 5.0, 3.0, 2.0], lambda d: d.rate[0, 0], None),
-        ("gaussian", [1.0, 2.0, 2.5, 6.0], lambda d: 3 / d.covariance.diagonal().variance[0, 0], None),
+        ("gaussian", [1.0, 2.0, 2.5, 6.0], lambda d: 3 / d.covariance.variance[0, 0], None),
     ],
 )
 def test_one_column_of_four_rows(family, cells, ask, law) -> None:
