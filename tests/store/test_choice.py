@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, load
 from suffice.automatic import choice, pooled, train
-from suffice.em import starts
+from suffice.estimate import mixture_starts as starts
 
 
 def numbers(n=300, d=4, k=3, seed=1):

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .._arrays import Array, Codes, np
-from ..densities import Covariance, Full, Gaussian, Mixture
-from ..em.mixture import ComponentStats
+from ..densities import Full, Gaussian, Mixture
 from ..notes import Kind, Note
 from ..schema import Level
-from ..stats import DiagonalScatter, GaussianStats, MixtureStats
+from ..stats import CompletedStats, DiagonalScatter, GaussianStats, MixtureStats, PatternStats
 from ..table import Table
 from .families import Family, GaussianFamily, Settings
 from .priors import Shrinkage
+
+ComponentStats = GaussianStats | PatternStats | CompletedStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class MixtureFamily(Family):
     class that has several, an inverse-Wishart prior in the manner of Fraley & Raftery (2007),
     doi:10.1007/s00357-007-0004-5, see `_expected`; 0 is maximum likelihood. `inner.shared` means one covariance for all
     components of all classes. `summarize` counts every class as one component; more of them come from
-    `em.starts.fit_mixtures`, which sees all rows.
+    `mixture_starts.fit_mixtures`, which sees all rows.
     """
 
     name: str = "mixture"
@@ -88,54 +89,39 @@ class MixtureFamily(Family):
 
 @dataclass(frozen=True, slots=True)
 class MixtureEstimate:
-    """The M step of EM for a mixture: a family under settings; see `em.mixture.MixtureModel`."""
+    """The M step of EM for a mixture: a family under settings, with the repairs that keep covariances usable."""
 
     family: MixtureFamily
     settings: Settings
     classes: tuple[Level, ...] = ()
 
     @property
-    def structure(self) -> type[Covariance]:
-        return self.family.inner.structure
-
-    @property
-    def shared(self) -> bool:
-        return self.family.inner.shared
-
-    @property
-    def within(self) -> bool:
-        return self.family.within
-
-    @property
     def pools(self) -> bool:
+        """Whether the covariance of a class takes a part of the others'."""
         return self.settings.shrinkage.pooling > 0
 
     @property
     def shrinks(self) -> bool:
+        """Whether covariances are shrunk or pooled even where they are usable as they are."""
         asked = self.settings.shrinkage
         return asked.amount is not None or asked.rule is not None or self.pools
 
     def gentle(self) -> MixtureEstimate:
-        return replace(self, family=replace(self.family, within=not self.shared))
+        """Return the model in which the components of a class share one covariance, for a first step."""
+        return replace(self, family=replace(self.family, within=not self.family.inner.shared))
 
     def apart(self) -> MixtureEstimate:
-        if not self.shared:
+        """Return the model that fits each class alone: where all share a covariance, its components share one."""
+        if not self.family.inner.shared:
             return self
         return replace(self, family=replace(self.family, inner=replace(self.family.inner, shared=False), within=True))
 
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
-        return self.family.summarize(rows, codes, k, weight)
-
-    def count(self, rows: Array, component: Codes, m: int, weight: Array | None) -> ComponentStats:
-        return self.family.inner.summarize(rows, component, m, weight)
-
     def estimate(self, stats: MixtureStats) -> Mixture:
+        """Return the mixture of largest likelihood."""
         return self.family.estimate(stats, self.settings)[0]
 
-    def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
-        return self.family.log_prior(stats, mixture)
-
     def label(self, c: int) -> Level:
+        """Return the name of a class, for errors."""
         return self.classes[c] if self.classes else c
 
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, NDArray, is_whole, np
 from ..densities import STRUCTURES
-from ..em.starts import BIC
 from ..errors import SettingError, setting
 from ..estimate import Block, Note, Settings, Shrinkage
+from ..estimate.mixture_starts import BIC
 from ..estimate.priors import check_prior, check_smoothing, weighted_priors
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel

@@ -13,11 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from .._arrays import Array, Codes, np
 from .._arrays_api import is_device_array, project
 from ..densities import STRUCTURES, Mixture
-from ..em.starts import BIC
 from ..errors import MergeError, SchemaError, SettingError, either, setting
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
+from ..estimate.mixture_starts import BIC
 from ..fitted import Fitted
 from ..learning.fit import Components, MixtureFitted
 from ..questions.linear import covariances, gaussian_of, linear, middle, prior_of

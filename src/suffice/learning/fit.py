@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
-from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..errors import DataError, MergeError, SettingError, either, quoted, setting
 from ..estimate import Block, Settings, class_log_prior
 from ..estimate.families import TextFamily
+from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel, log_posterior
 from ..notes import Kind, Note

@@ -15,7 +15,7 @@ from ..._arrays import Array, Codes, np
 from ...attribution.explain import explain_block
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
-from ...em.starts import k_means
+from ...estimate.mixture_starts import k_means
 from ...export.program import Mixture, Term
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats

@@ -11,12 +11,12 @@ from statistic_laws import check_statistics
 
 from suffice.densities import STRUCTURES
 from suffice.densities.mixture import sum_within
-from suffice.em.mixture import Job, Rows, climb_mixture
-from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
 from suffice.estimate import Settings
 from suffice.estimate.families import GaussianFamily
 from suffice.estimate.mixture import MixtureFamily
+from suffice.estimate.mixture_em import Job, Rows, climb_mixture
+from suffice.estimate.mixture_starts import Search, fit_mixtures, join_rows
 from suffice.stats import MixtureStats
 
 FAMILIES = {

@@ -11,7 +11,8 @@ from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError, setting
 from ..stats import MixtureStats
-from .mixture import Job, MixtureClimb, MixtureModel, Rows, climb_mixture, expect, log_shares, owners, share_by_class
+from .mixture import MixtureEstimate
+from .mixture_em import Job, MixtureClimb, Rows, climb_mixture, expect, log_shares, owners, share_by_class
 
 # ── k-means with k-means++ starts ─────────────────────────────────────────────────────────────────────────────────────
 #
@@ -115,7 +116,7 @@ class Search:
 
 
 def fit_mixtures(
-    values: Array, codes: Codes, k: int, weight: Array | None, model: MixtureModel, search: Search
+    values: Array, codes: Codes, k: int, weight: Array | None, model: MixtureEstimate, search: Search
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows (n, d), class by class.
 
@@ -123,13 +124,13 @@ def fit_mixtures(
     in every class these are the statistics of the rows, as for one Gaussian per class.
     """
     if all(wanted == 1 for wanted in search.wanted):
-        return model.summarize(values, codes, k, weight)
+        return model.family.summarize(values, codes, k, weight)
     own, rows = model.apart(), Rows.of(values, codes, weight)
     found = [_fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, search) for c in range(k)]
 
     if all(climbed.stats.is_single for climbed in found):
-        stats = model.summarize(values, codes, k, weight)
-    elif model.shared or model.pools or _unseen(values, codes, k, model):
+        stats = model.family.summarize(values, codes, k, weight)
+    elif model.family.inner.shared or model.pools or _unseen(values, codes, k, model):
         stats = _fit_together(rows, found, model, search)
     else:
         stats = reduce(MixtureStats.beside, (climbed.stats for climbed in found))
@@ -142,7 +143,7 @@ def join_rows(
     codes: Codes,
     weight: Array | None,
     stats: MixtureStats,
-    model: MixtureModel,
+    model: MixtureEstimate,
     search: Search,
     log_prior: Array | None,
 ) -> MixtureStats:
@@ -165,7 +166,7 @@ def _in_order(rows: Rows, members: Codes) -> Rows:
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
-def _fit_class(rows: Rows, c: int, model: MixtureModel, search: Search) -> MixtureClimb:
+def _fit_class(rows: Rows, c: int, model: MixtureEstimate, search: Search) -> MixtureClimb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
     `rows` are its rows, numbered 0, in lexicographic order.
@@ -207,21 +208,21 @@ def _least_bic(candidates: Iterable[MixtureClimb], job: Job) -> MixtureClimb:
 def _bic(climbed: MixtureClimb, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
-    likelihood = climbed.likelihood - job.model.log_prior(climbed.stats, climbed.mixture)
+    likelihood = climbed.likelihood - job.model.family.log_prior(climbed.stats, climbed.mixture)
     return -2.0 * likelihood + p * float(np.log(job.total or 1.0))  # a class without rows has one candidate
 
 
 def _parameters(m: int, job: Job) -> int:
     """Return the number of free parameters of m components: weights, means and covariances."""
     d = len(job.reference.used)
-    structure = job.model.structure
+    structure = job.model.family.inner.structure
     each = d * (d + 1) // 2 if structure is Full else d if structure is Diagonal else 1
     return m - 1 + m * d + each * (m if job.separate else 1)
 
 
 def _alone(rows: Rows, job: Job) -> MixtureClimb:
     """Return the class as one component, in closed form."""
-    stats = job.model.summarize(rows.values, rows.codes, 1, rows.weight)
+    stats = job.model.family.summarize(rows.values, rows.codes, 1, rows.weight)
     mixture = Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1))
     return MixtureClimb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
 
@@ -318,16 +319,16 @@ def _distinct(values: Array) -> int:
     return 1 + int((~same.all(axis=1)).sum())
 
 
-def _unseen(values: Array, codes: Codes, k: int, model: MixtureModel) -> bool:
+def _unseen(values: Array, codes: Codes, k: int, model: MixtureEstimate) -> bool:
     """Return whether a class lacks the values of a column, so that it must borrow from the others."""
-    if model.structure is not Full:
+    if model.family.inner.structure is not Full:
         return False
     counts = np.zeros((k, values.shape[1]))
     np.add.at(counts, codes, ~np.isnan(values))
     return bool((counts <= 1).any())
 
 
-def _fit_together(rows: Rows, found: Sequence[MixtureClimb], model: MixtureModel, search: Search) -> MixtureStats:
+def _fit_together(rows: Rows, found: Sequence[MixtureClimb], model: MixtureEstimate, search: Search) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
     owner = owners(found)
     share = share_by_class(rows, owner, [climbed.mixture for climbed in found])

@@ -9,63 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
 
 from .._arrays import Array, Codes, Flags, np, single_blas_thread
-from ..densities import Covariance, Full, Gaussian, LowRank, Mixture
+from ..densities import Full, Gaussian, LowRank, Mixture
 from ..densities.mixture import sum_within
-from ..schema import Level
-from ..stats import CompletedStats, GaussianStats, MixtureStats, PatternStats
-from .filling import fill_shared_out
+from ..em.filling import fill_shared_out
+from ..stats import MixtureStats, PatternStats
+from .families import GaussianFamily
+from .mixture import MixtureEstimate
 
 LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
-ComponentStats = GaussianStats | PatternStats | CompletedStats
-
-
-class MixtureModel(Protocol):
-    """What EM climbs, `estimate.mixture.MixtureEstimate`: how rows are counted, and the M step under its settings."""
-
-    @property
-    def structure(self) -> type[Covariance]:
-        """The structure of the covariances."""
-
-    @property
-    def shared(self) -> bool:
-        """Whether all components of all classes have one covariance."""
-
-    @property
-    def within(self) -> bool:
-        """Whether the components of a class share one covariance."""
-
-    @property
-    def pools(self) -> bool:
-        """Whether the covariance of a class takes a part of the others'."""
-
-    @property
-    def shrinks(self) -> bool:
-        """Whether covariances are shrunk or pooled even where they are usable as they are."""
-
-    def gentle(self) -> Self:
-        """Return the model in which the components of a class share one covariance, for a first step."""
-
-    def apart(self) -> Self:
-        """Return the model that fits each class alone: where all share a covariance, its components share one."""
-
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
-        """Return the statistics of a batch, one component per class."""
-
-    def count(self, rows: Array, component: Codes, m: int, weight: Array | None) -> ComponentStats:
-        """Return the statistics of the components (n,) of a batch, numbers below `m`."""
-
-    def estimate(self, stats: MixtureStats) -> Mixture:
-        """Return the mixture of largest likelihood, with the repairs that keep its covariances usable."""
-
-    def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
-        """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats."""
-
-    def label(self, c: int) -> Level:
-        """Return the name of a class, for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +61,7 @@ class Rows:
 class Job:
     """What stays fixed while EM runs: the model, and one Gaussian per class to compare with."""
 
-    model: MixtureModel
+    model: MixtureEstimate
     reference: Gaussian
     total: float  # weight of all rows
     log_prior: Array | None  # class priors (k,) in nats; None: the classes' shares of the weight
@@ -116,11 +70,11 @@ class Job:
 
     @classmethod
     def start(
-        cls, rows: Rows, k: int, model: MixtureModel, *, log_prior: Array | None = None, max_iter: int, tol: float
+        cls, rows: Rows, k: int, model: MixtureEstimate, *, log_prior: Array | None = None, max_iter: int, tol: float
     ) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)
-        stats = model.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
+        stats = model.family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
         total = float(rows.weight.sum())
         return cls(model, model.estimate(stats).components, total, log_prior, max_iter, tol)
 
@@ -131,14 +85,14 @@ class Job:
     @property
     def separate(self) -> bool:
         """Whether every component has its own covariance, which can then collapse."""
-        return not (self.model.within or self.model.shared)
+        return not (self.model.family.within or self.model.family.inner.shared)
 
     @property
     def least_rows(self) -> float:
         """The weight below which a component is dropped."""
         if not self.separate:
             return 1.0
-        alone = self.model.structure is Full and not self.model.shrinks
+        alone = self.model.family.inner.structure is Full and not self.model.shrinks
         return len(self.reference.used) + 1.0 if alone else 2.0
 
 
@@ -228,7 +182,7 @@ class _State:
         """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
         dropped, k = False, len(job.reference.means)
         while True:
-            self.stats = condense(self.rows, self.owner, self.share, self.gaussian, self.job.model, k)
+            self.stats = condense(self.rows, self.owner, self.share, self.gaussian, self.job.model.family.inner, k)
             self.mixture = job.model.estimate(self.stats)
             worst = _lightest(self, _collapsed(self, job))
             if not worst.any():
@@ -242,7 +196,7 @@ def _run(state: _State, job: Job) -> tuple[int, bool]:
     state.maximize(job)
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
-        likelihood = state.expect() + job.model.log_prior(state.stats, state.mixture)
+        likelihood = state.expect() + job.model.family.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
             return step, True
@@ -268,14 +222,16 @@ def owners(found: Sequence[MixtureClimb]) -> Codes:
     return np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
 
 
-def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, model: MixtureModel, k: int) -> MixtureStats:
+def condense(
+    rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: GaussianFamily, k: int
+) -> MixtureStats:
     """Return the statistics of the components: every row counts in each by its responsibility times its weight."""
     weighted = share * rows.weight[:, None]
-    full = model.structure is Full
+    full = family.structure is Full
     plain = rows.holes.complete if full else np.arange(len(rows.values))
     row, component = np.nonzero(weighted[plain])
     part = weighted[plain][row, component]
-    inner = model.count(rows.values[plain][row], component, len(owner), part)
+    inner = family.summarize(rows.values[plain][row], component, len(owner), part)
     if full and rows.holes.any_filled:
         assert isinstance(inner, PatternStats)
         some = rows.holes.some

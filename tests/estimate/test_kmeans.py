@@ -9,7 +9,7 @@ import pytest
 from scipy.cluster.vq import kmeans2
 from sklearn.cluster import KMeans
 
-from suffice.em.starts import far_apart, k_means, lloyd
+from suffice.estimate.mixture_starts import far_apart, k_means, lloyd
 
 
 @pytest.mark.parametrize("rounds", [1, 4, 60])
