@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .._dialect import Dialect
 from .._files import (
-    OF_TEXT,
     check_readable,
     check_replaceable,
     ending_for,
@@ -31,31 +29,25 @@ from .._files import (
     written_kind,
 )
 from ..errors import SourceError, count
-from ..schema import repeated_names
 from .output import UsageProblem
 
 if TYPE_CHECKING:
-    from ..engines import CsvTable, Reading
+    from ..engines import CsvTable, Reading, Source
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
 
 
 @dataclass(frozen=True, slots=True)
 class FileTable:
-    """The table in a file: `columns` is a pyarrow Table of values, `csv` the same as text if its cells are text.
-
-    `stored` are the values of other files with the spaces around texts, which `columns` may have `trimmed`.
-    """
+    """The table in a file: `columns` is a pyarrow Table of values, `source` gives its cells as the file has them."""
 
     columns: Table
-    csv: CsvTable | None = None
-    stored: Table | None = None
-    trimmed: bool = True
+    source: Source
 
     @property
-    def dialect(self) -> Dialect:
-        """What a model should know of how the file was written."""
-        return Dialect(trimmed=self.trimmed) if self.csv is None else self.csv.dialect
+    def csv(self) -> CsvTable | None:
+        """The same as text, if its cells are text."""
+        return self.source.csv
 
     def kept(self, used: Iterable[str], output: Path | None, json: bool = False) -> Table:
         """Return the table to be written beside answers: columns that are not used cell by cell as the file has them.
@@ -63,7 +55,7 @@ class FileTable:
         So are the others where the answers go to a CSV; elsewhere numbers stay numbers.
         """
         if self.csv is None:
-            return self.columns if self.stored is None else self.stored
+            return self.written(self.columns.column_names)
         text, own = not json if output is None else file_kind(output) == "CSV", set(used)
         kept = self.written([name for name in self.csv.names if text or name not in own])
         return kept.select(self.csv.names)  # without what the calendar adds
@@ -72,57 +64,31 @@ class FileTable:
         """Return the table with these columns cell by cell as the file has them."""
         import pyarrow as pa
 
-        from ..engines import as_written
-
-        if self.csv is None:
-            return self.columns if self.stored is None else self.stored
         wanted = list(names)
-        text = self.csv.table([as_written(name) for name in wanted])
+        stored = self.source.table([self.source.written(name) for name in wanted])
         columns = dict(zip(self.columns.column_names, self.columns.columns, strict=True))
-        table: Table = pa.table(columns | dict(zip(wanted, text.columns, strict=True)))
+        table: Table = pa.table(columns | dict(zip(wanted, stored.columns, strict=True)))
         return table
 
 
 def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     """Return the table in a file, with at least one row and distinct column names; `reading` is for a CSV."""
-    import pyarrow as pa
-
-    from ..engines import CsvTable, Reading, check_names, of_index
+    from ..engines import Reading, open_source
+    from ..engines.files import claims_too_much
+    from ..learning.parts import remark_spaces
 
     check_readable(path)
-    form, how = file_kind(path), reading or Reading()
-    if form in OF_TEXT:
-        csv = CsvTable([path], how, hold=True)
-        found = FileTable(csv.table(csv.schema.names), csv, trimmed=csv.dialect.trimmed is True)
-    else:
-        try:
-            stored = (_read_parquet if form == "Parquet" else _read_ipc)(path)
-            stored = stored.drop_columns(of_index(path.name, stored.column_names, how.wanted))
-            found = _trimmed(stored, path, how)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, OSError) and error.strerror:  # the system's own, such as a permission
-                raise
-            raise SourceError.not_as_named(path, form, error) from error
-    names = found.columns.column_names
-    repeated = repeated_names(names)
-    if repeated:
-        raise SourceError.repeated(path, repeated)
-    check_names(repr(str(path)), names)
-    if found.columns.num_rows == 0:
+    how = reading or Reading()
+    source = open_source(path, how, hold=True)
+    names = list(source.schema.names)
+    if source.rows is not None and claims_too_much(source.rows, len(names), path.stat().st_size):
+        raise SourceError.not_as_named(path, file_kind(path), f"it claims {source.rows:,} rows")
+    as_stored = how.is_verbatim if source.csv is None else lambda name: False  # which a CSV knows itself
+    columns = source.table([source.written(name) if as_stored(name) else name for name in names]).rename_columns(names)
+    if not columns.num_rows:
         raise SourceError(f"{str(path)!r} has {count(len(names), 'column')} and no rows. Next: give at least one row.")
-    return found
-
-
-def _trimmed(stored: Table, path: Path, how: Reading) -> FileTable:
-    """Return a table without the spaces around its names and texts, but for columns that are copied as they stand."""
-    from ..engines import Spaces, of_spaces
-
-    if not how.trim or repeated_names(stored.column_names):
-        return FileTable(stored, trimmed=how.trim)
-    spaces = Spaces()
-    table = spaces.trim_table(stored, how.is_verbatim)
-    of_spaces([path], spaces, how.learned is None)
-    return FileTable(table, stored=stored.rename_columns(table.column_names))
+    remark_spaces(source, how.learned is None)
+    return FileTable(columns, source)
 
 
 def from_stdin() -> Path:
@@ -159,31 +125,6 @@ def read_table(path: Path, **known: Any) -> Table:
     from ..engines import Reading
 
     return read_file(path, Reading(**known)).columns
-
-
-def _read_parquet(path: Path) -> Table:
-    import pyarrow.parquet as pq
-
-    from ..engines.files import checked, claims_too_much
-
-    with pq.ParquetFile(path) as file:
-        rows, columns = file.metadata.num_rows, file.metadata.num_columns
-        if claims_too_much(rows, columns, path.stat().st_size):
-            raise SourceError.not_as_named(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
-        table: Table = file.read()
-    return checked(table)
-
-
-def _read_ipc(path: Path) -> Table:
-    import pyarrow as pa
-
-    from ..engines.files import arrow_reader, checked, claims_too_much
-
-    with pa.OSFile(str(path)) as source:
-        table: Table = arrow_reader(source).read_all()
-    if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
-        raise SourceError.not_as_named(path, "Arrow", f"it claims {table.num_rows:,} rows")
-    return checked(table)
 
 
 @contextlib.contextmanager

@@ -107,7 +107,7 @@ def read_training(
     _remark_names(columns, told, common)
     belong = None if groups is None else group_values(rows.column(groups))
     times = None if time is None else time_values(rows.column(time), table.dates)
-    return Training(columns, given, weights, unlabelled, numbers, belong, found.dialect, times)
+    return Training(columns, given, weights, unlabelled, numbers, belong, found.source.dialect, times)
 
 
 def read_orders(words: Sequence[str]) -> dict[str, list[str]]:
@@ -225,7 +225,7 @@ def read_batch(
     columns = model_columns(estimator, others, path)
     _remark_unlabelled(unlabelled, rows.num_rows, target, common)
     times = None if time is None else time_values(found.written([time]).column(time).take(numbers - 1))
-    return Training(columns, rows.column(target), weights, unlabelled, numbers, belong, found.dialect, times)
+    return Training(columns, rows.column(target), weights, unlabelled, numbers, belong, found.source.dialect, times)
 
 
 def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:

@@ -6,8 +6,8 @@ The kernel (a pyarrow table → a state that merges) comes from outside: an engi
 from __future__ import annotations
 
 from .._dialect import Remark as Remark
-from .arrow import Spaces as Spaces, as_written as as_written, check_names as check_names
-from .csv_inference import of_index as of_index, of_spaces as of_spaces
+from .arrow import as_written as as_written
+from .csv_inference import of_spaces as of_spaces
 from .csv_table import CsvTable as CsvTable, Reading as Reading
 from .csv_text import remark as remark
 from .files import answers_table as answers_table, write_csv as write_csv, write_tables as write_tables

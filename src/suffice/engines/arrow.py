@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -111,12 +111,6 @@ class Spaces:
         short = trimmed_names(names)
         self.names += [own for own, name in zip(short, names, strict=True) if own != name and own not in self.names]
         return short
-
-    def trim_table(self, table: Table, as_is: Callable[[str], bool]) -> Table:
-        """Return a table, its names and texts without the spaces around them; columns that are `as_is` stay so."""
-        names = self.trim_names(table.column_names)
-        pairs = zip(table.columns, names, strict=True)
-        return pa.table([cells if as_is(name) else self.trim(cells, name) for cells, name in pairs], names=list(names))
 
     def __str__(self) -> str:
         """Return what was taken away, "" for nothing."""

@@ -120,7 +120,7 @@ def _footer(path: Path, kind: str) -> _Footer:
         # Without metadata; a name that is no text does not decode.
         return _Footer(str(path), pa.schema([pa.field(field.name, field.type) for field in schema]), groups)
     except UNREADABLE as error:
-        raise SourceError.unreadable(repr(str(path)), error) from error
+        raise SourceError.not_as_named(path, kind, error) from error
 
 
 def _given(path: Path, folder: Path | None) -> dict[str, str | None]:

@@ -19,7 +19,7 @@ from .._dialect import Dialect
 from .._files import OF_TEXT, check_readable, file_kind
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
-from .arrow import Rows, Schema, Spaces, Table, as_written, check_names
+from .arrow import Rows, Schema, Spaces, Table, as_written, check_names, together
 from .csv_inference import of_index
 from .csv_table import CsvTable, Reading
 from .files import UNREADABLE, FilePart, Given, checked, find_files, open_files
@@ -97,6 +97,14 @@ class Source:
         except UNREADABLE as error:
             raise SourceError.unreadable(self.name, error) from error
 
+    def table(self, columns: Sequence[str]) -> Table:
+        """Return these columns of all rows, in memory."""
+        if self.csv is not None:
+            return self.csv.table(columns)
+        rows = rows_at_a_time(len(columns))
+        tables = [table for part in self.parts(columns, rows) for table in part.tables(columns, rows)]
+        return together(tables) if tables else pa.table([pa.nulls(0)] * len(columns), names=list(columns))
+
     def written(self, name: str) -> str:
         """Return the name by which a column comes cell by cell as it stands in its file."""
         return name if self.csv is None and self.spaces is None else as_written(name)
@@ -129,16 +137,16 @@ class Source:
             raise SourceError.columns_missing(self.name, missing, self.schema.names, role)
 
 
-def open_source(source: object, reading: Reading | None = None) -> Source:
+def open_source(source: object, reading: Reading | None = None, hold: bool = False) -> Source:
     """Return a source as one that is read in parts; see `fit_table` for what it may be.
 
-    `reading` says what is known of the columns of a CSV.
+    `reading` says what is known of the columns of a CSV; with `hold` its text stays in memory.
 
     SourceError, naming the file, where it cannot be read or where files of one table differ in a column.
     """
     if isinstance(source, Source):
         return source
-    found = _open(source, reading or Reading())
+    found = _open(source, reading or Reading(), hold)
     repeated = repeated_names(found.schema.names)
     if repeated:
         raise SchemaError(f"{found.name} has several columns named {quoted(repeated)}. Next: rename all but one.")
@@ -154,9 +162,9 @@ def engine_of(source: object) -> str:
     return "spark" if library.startswith("pyspark") and hasattr(source, "mapInArrow") else "local"
 
 
-def _open(source: Any, reading: Reading) -> Source:
+def _open(source: Any, reading: Reading, hold: bool = False) -> Source:
     if isinstance(source, str | Path) or _all_of(source, (str, Path)):
-        return _open_paths(source, reading)
+        return _open_paths(source, reading, hold)
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str) and hasattr(source[0], "sql"):
         return replace(_open(source[0].sql(source[1]), reading), name="The query")
     engine = engine_of(source)
@@ -187,7 +195,7 @@ def _all_of(source: object, kinds: tuple[type, ...]) -> bool:
     return isinstance(source, list | tuple) and bool(source) and all(isinstance(item, kinds) for item in source)
 
 
-def _open_paths(source: Given, reading: Reading) -> Source:
+def _open_paths(source: Given, reading: Reading, hold: bool) -> Source:
     paths, folder = find_files(source)
     name = str(source) if isinstance(source, str | Path) else f"{paths[0]} and the others"
     kinds = set(map(file_kind, paths))
@@ -198,7 +206,7 @@ def _open_paths(source: Given, reading: Reading) -> Source:
         check_readable(path)
     kind = kinds.pop()
     if kind in OF_TEXT:
-        table = CsvTable(paths, reading)
+        table = CsvTable(paths, reading, hold)
         return Source(repr(name), table.schema, None, batches=table.batches, csv=table)
     spaces = Spaces() if reading.trim else None
     schema, rows, parts = open_files(paths, kind, folder, spaces)
