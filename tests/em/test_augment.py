@@ -6,10 +6,10 @@ from scipy import stats
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.densities import Full, Gaussian
-from suffice.em.cells import groups_of
 from suffice.em.filling import draw_completed
 from suffice.questions.proba_interval import posteriors
 from suffice.stats import FullScatter, PatternStats, PooledScatter
+from suffice.stats.patterns import groups_of
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
 

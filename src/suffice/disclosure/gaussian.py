@@ -17,7 +17,7 @@ from ..densities.covariance import USABLE
 from ..em.cells import complete
 from ..errors import DataError, setting
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
-from ..stats.patterns import MAX_CELLS
+from ..stats.patterns import MAX_CELLS, observed_cells
 from .counts import ROUNDED, SLACK, SPREAD, Given, MinCount
 
 COMPLETED = "filled missing cells by EM, once for all, so that which cells miss together is not told"
@@ -106,7 +106,7 @@ def gaussian_facts(
         seen, mean = stats.observed, done.mean
         squares = done.scatter.diagonal(len(weight))
     elif isinstance(stats, PatternStats):
-        seen, mean, squares = _observed(stats)
+        seen, mean, squares = observed_cells(stats)
         if stats.incomplete:
             together = _together(stats)
         done = fill(stats)
@@ -118,33 +118,6 @@ def gaussian_facts(
         weight, np.asarray(seen), mean, squares, unknown if varied is None else varied, together, least, pairs
     )
     return done, facts
-
-
-def _observed(stats: PatternStats) -> tuple[Array, Array, Array]:
-    """Return weight, mean (k, d) and squares (k or 1, d) of the observed cells."""
-    k, d = stats.k, stats.d
-    pooled = stats.complete.form is PooledScatter
-
-    def diagonal(part: GaussianStats) -> Array:
-        own: Array = part.scatter.diagonal(len(part.weight))
-        if len(own) == len(part.weight):
-            return own
-        return np.concatenate([own, np.zeros((len(part.weight) - 1, own.shape[1]))])  # their sum is what is known
-
-    total = GaussianStats(
-        stats.complete.column_weight().copy(),
-        stats.complete.mean,
-        DiagonalScatter(diagonal(stats.complete)),
-        DiagonalScatter,
-    )
-    for pattern, (present, part) in stats.incomplete.items():
-        at = np.ix_(present, np.asarray(pattern))
-        own = [np.zeros((k, d)) for _ in range(3)]
-        for values, cells in zip(own, (part.column_weight(), part.mean, diagonal(part)), strict=True):
-            values[at] = cells
-        total = total.joined(GaussianStats(own[0], own[1], DiagonalScatter(own[2]), DiagonalScatter))
-    squares = total.scatter.values
-    return total.weight, total.mean, squares.sum(axis=0, keepdims=True) if pooled else squares
 
 
 def _together(stats: PatternStats) -> Array:
@@ -176,7 +149,7 @@ def rows_seen(stats: Gaussians) -> Array:
 def observed_alone(stats: PatternStats) -> GaussianStats:
     """Return means and variances of the observed cells, without products: what is left of them where few rows are."""
     weight = rows_seen(stats)
-    seen, mean, squares = _observed(stats)
+    seen, mean, squares = observed_cells(stats)
     if stats.complete.form is PooledScatter:
         total = seen.sum(axis=0)
         values = np.diag(squares[0] * weight.sum() / np.where(total > 0, total, 1.0))

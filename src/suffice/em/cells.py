@@ -15,6 +15,7 @@ from ..errors import DataError, setting
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ..stats.patterns import PatternGroup, groups_of, observed_cells
 from ..stats.pooling import total_variance
 from ..stats.rows import taken
 from ..stats.scatter import Scatter
@@ -61,7 +62,7 @@ def complete(
         return stats.complete
     check_columns(stats.d)
     groups = groups_of(stats)
-    units = standard_units(groups, stats.k, stats.d)
+    units = Units.of(*observed_cells(stats, groups))
     problem = problem_of(groups, units, stats)
     if spreads_known:
         problem = replace(problem, lonely=np.zeros_like(problem.lonely))
@@ -80,7 +81,7 @@ def weak_prior(stats: PatternStats | CompletedStats, shared: bool) -> Array:
         weight = stats.complete.weight
     else:
         groups = groups_of(stats)
-        units, weight = standard_units(groups, stats.k, stats.d), np.zeros(stats.k)
+        units, weight = Units.of(*observed_cells(stats, groups)), np.zeros(stats.k)
         for group in groups:
             np.add.at(weight, group.owner, group.weight)
     total = weight.sum(keepdims=True) if shared else weight
@@ -178,73 +179,6 @@ def climb_notes(steps: int, moved: float, secured: Flags, classes: Sequence[Leve
 
 
 @dataclass(frozen=True, slots=True)
-class PatternGroup:
-    """The statistics of all patterns with equally many observed columns, s of them, shown by e pairs with a class.
-
-    `scatter` is (e, o, o), or (s, o, o) when it is pooled over classes.
-    """
-
-    observed: Codes  # (s, o)
-    pattern: Codes  # (e,)
-    owner: Codes  # (e,)
-    weight: Array  # (e,)
-    mean: Array  # (e, o)
-    scatter: Array
-
-
-def groups_of(stats: PatternStats) -> list[PatternGroup]:
-    """Return the statistics by the number of observed columns, the complete rows last."""
-    every = np.flatnonzero(stats.complete.weight)
-    sets: list[tuple[Sequence[int], Codes, Codes, GaussianStats]] = []
-    if len(every):
-        sets.append((range(stats.d), every, every, stats.complete))
-    for pattern, (present, part) in stats.incomplete.items():
-        sets.append((pattern, present, np.arange(len(present)), part))
-    alike: dict[int, list[tuple[Sequence[int], Codes, Codes, GaussianStats]]] = {}
-    for entry in sets:
-        alike.setdefault(len(entry[0]), []).append(entry)
-    return [_group(own) for _, own in sorted(alike.items())]
-
-
-def _group(sets: Sequence[tuple[Sequence[int], Codes, Codes, GaussianStats]]) -> PatternGroup:
-    scatters = [part.dense().scatter.values for *_, part in sets]
-    pooled = scatters[0].ndim == 2
-    return PatternGroup(
-        np.array([list(pattern) for pattern, *_ in sets], dtype=np.int64),
-        np.repeat(np.arange(len(sets)), [len(present) for _, present, *_ in sets]),
-        np.concatenate([present for _, present, *_ in sets]),
-        np.concatenate([part.weight[index] for *_, index, part in sets]),
-        np.concatenate([part.mean[index] for *_, index, part in sets]),
-        np.stack(scatters) if pooled else np.concatenate([own[s[2]] for own, s in zip(scatters, sets, strict=True)]),
-    )
-
-
-def standard_units(groups: Sequence[PatternGroup], k: int, d: int) -> Units:
-    """Return the units in which every column's observed cells have variance 1."""
-    by_class = all(len(group.scatter) == len(group.pattern) for group in groups)
-    weight, squares = np.zeros((k, d)), np.zeros((k if by_class else 1, d))
-    center, mean = np.zeros(d), np.zeros((k, d))
-    for group in groups:
-        np.add.at(weight, (group.owner[:, None], group.observed[group.pattern]), group.weight[:, None])
-    total, safe = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0), np.where(weight > 0, weight, 1.0)
-    for group in groups:
-        columns = group.observed[group.pattern]
-        np.add.at(center, columns, group.weight[:, None] * group.mean / total[columns])
-    for group in groups:  # about a number near the values, so that an offset costs no digits
-        columns = group.observed[group.pattern]
-        np.add.at(mean, (group.owner[:, None], columns), group.weight[:, None] * (group.mean - center[columns]))
-    mean = np.where(weight > 0, center + mean / safe, 0.0)
-    for group in groups:
-        columns = group.observed[group.pattern]
-        away = group.mean - mean[group.owner[:, None], columns]
-        owner = group.owner[:, None] if by_class else np.zeros((1, 1), dtype=np.int64)
-        np.add.at(squares, (owner, columns), group.weight[:, None] * away**2)
-        own = columns if len(group.scatter) == len(group.pattern) else group.observed
-        np.add.at(squares, (owner, own), np.diagonal(group.scatter, axis1=1, axis2=2))
-    return Units.of(weight, mean, squares)
-
-
-@dataclass(frozen=True, slots=True)
 class PatternProblem:
     """What stays fixed while the parameters move; in standard units. Equally many classes share each covariance."""
 
@@ -325,7 +259,7 @@ def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[Gaussian
     Means and the scatters of the classes are those expected, conditional covariances of the missing cells included.
     """
     groups = [groups_of(stats.dense()) for stats in tables]
-    units = [standard_units(own, stats.k, stats.d) for own, stats in zip(groups, tables, strict=True)]
+    units = [Units.of(*observed_cells(stats, own)) for own, stats in zip(groups, tables, strict=True)]
     return _stepped([problem_of(*each) for each in zip(groups, units, tables, strict=True)], units, steps)
 
 

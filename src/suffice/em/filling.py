@@ -10,8 +10,8 @@ from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from ..densities import Density, Draw, Gaussian
 from ..errors import DataError, either
 from ..stats import GaussianStats, PatternStats, PooledScatter
+from ..stats.patterns import PatternGroup, groups_of
 from ..stats.scatter import Scatter
-from .cells import PatternGroup, groups_of
 from .step import Moments, Regressions, add_up, row_parts
 
 

@@ -15,10 +15,11 @@ from ..densities import Gaussian
 from ..densities.covariance import FLOOR, ROUNDING
 from ..densities.gaussian import LOG_2PI
 from ..em.accelerated_em import climb
-from ..em.cells import PatternProblem, Units, groups_of, problem_of, side_by_side, standard_units
+from ..em.cells import PatternProblem, Units, problem_of, side_by_side
 from ..em.step import Point, Regressions, nearest_spd, row_parts
 from ..estimate import Settings
 from ..stats import PatternStats, PooledScatter
+from ..stats.patterns import groups_of, observed_cells
 from ..stats.pooling import divisors
 from .downdate import EMPTY, LEAST_KEPT, ROOM
 
@@ -81,7 +82,7 @@ class _Whole:
         if (stats.complete.form is PooledScatter) != shared:
             return None
         groups = groups_of(stats)
-        units = standard_units(groups, stats.k, stats.d)
+        units = Units.of(*observed_cells(stats, groups))
         rounding = (ROUNDING * np.abs(units.mean + units.center / units.scale).max(axis=0, initial=0.0)) ** 2
         least = np.maximum(ROOM * FLOOR, rounding / FLOOR)
         if units.constant.any() or (units.own < least).any() or (units.weight <= (0.0 if shared else 1.0)).any():

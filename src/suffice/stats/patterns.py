@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NoReturn, Self
 
 from .._arrays import Array, Codes, np, pattern_groups
@@ -311,3 +312,74 @@ def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats
     present = np.union1d(a[0], b[0])
     placed = [stats.place(np.searchsorted(present, own).tolist(), len(present)) for own, stats in (a, b)]
     return present, placed[0].merge(placed[1])
+
+
+# ── All patterns with equally many observed columns at once ───────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class PatternGroup:
+    """The statistics of all patterns with equally many observed columns, s of them, shown by e pairs with a class."""
+
+    observed: Codes  # (s, o)
+    pattern: Codes  # (e,)
+    owner: Codes  # (e,)
+    weight: Array  # (e,)
+    mean: Array  # (e, o)
+    parts: Sequence[GaussianStats]  # of each pattern
+
+    @cached_property
+    def scatter(self) -> Array:
+        """Scatters (e, o, o), or (s, o, o) where they are pooled over classes."""
+        own = [part.dense().scatter.values for part in self.parts]
+        return np.stack(own) if own[0].ndim == 2 else np.concatenate(own)
+
+    @property
+    def squares(self) -> Array:
+        """Sums of squares (e, o), or (s, o) where they are pooled over classes."""
+        own = (part.scatter.diagonal(len(part.weight)) for part in self.parts)
+        pooled = self.parts[0].form is PooledScatter
+        return np.concatenate([part.sum(axis=0, keepdims=True) if pooled else part for part in own])
+
+
+def groups_of(stats: PatternStats) -> list[PatternGroup]:
+    """Return the statistics by the number of observed columns, the complete rows last."""
+    alike: dict[int, list[tuple[Pattern, Codes, GaussianStats]]] = {}
+    for pattern, (present, part) in stats.incomplete.items():
+        alike.setdefault(len(pattern), []).append((pattern, present, part))
+    if stats.complete.weight.any():
+        alike[stats.d] = [(tuple(range(stats.d)), *with_rows(np.arange(stats.k), stats.complete))]
+    return [_group(*zip(*own, strict=True)) for _, own in sorted(alike.items())]
+
+
+def _group(patterns: Sequence[Pattern], present: Sequence[Codes], parts: Sequence[GaussianStats]) -> PatternGroup:
+    return PatternGroup(
+        np.array(patterns, dtype=np.int64),
+        np.repeat(np.arange(len(patterns)), [len(own) for own in present]),
+        np.concatenate(present),
+        np.concatenate([part.weight for part in parts]),
+        np.concatenate([part.mean for part in parts]),
+        parts,
+    )
+
+
+def observed_cells(stats: PatternStats, groups: Sequence[PatternGroup] | None = None) -> tuple[Array, Array, Array]:
+    """Return weight and mean (k, d) of the observed cells, and their squares about these, (k, d), or pooled (1, d).
+
+    The `groups` are those of `groups_of`, where they are made already.
+    """
+    groups, pooled = groups_of(stats) if groups is None else groups, stats.complete.form is PooledScatter
+    center, (weight, mean, squares) = np.zeros(stats.d), np.zeros((3, stats.k, stats.d))
+    pairs = [(group, (group.owner[:, None], group.observed[group.pattern])) for group in groups]
+    for group, at in pairs:
+        np.add.at(weight, at, group.weight[:, None])
+    total, safe = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0), np.where(weight > 0, weight, 1.0)
+    for group, (_, columns) in pairs:
+        np.add.at(center, columns, group.weight[:, None] * group.mean / total[columns])
+    for group, at in pairs:  # about a number near the values, so that an offset costs no digits
+        np.add.at(mean, at, group.weight[:, None] * (group.mean - center[at[1]]))
+    mean = np.where(weight > 0, center + mean / safe, 0.0)
+    for group, at in pairs:
+        np.add.at(squares, at, group.weight[:, None] * (group.mean - mean[at]) ** 2)
+        np.add.at(squares, (np.zeros_like(group.observed), group.observed) if pooled else at, group.squares)
+    return weight, mean, squares.sum(axis=0, keepdims=True) if pooled else squares

@@ -18,6 +18,7 @@ from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
+from ...stats.patterns import observed_cells
 from ..columns import MOST_COLUMNS, RAW, BinnedRows, FrozenColumns
 from ..judge import HoldoutScorer
 from ..limits import step_of_rows
@@ -113,18 +114,8 @@ class IndependentMember(Additive):
 
 def by_column(stats: PatternStats) -> tuple[WishartClasses, ...]:
     """Return each column by itself, by all of its known cells; they share the sphere, their mean variance."""
-    k, d = stats.k, stats.d
-    weight, mean, squares = np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
-    every = np.ix_(np.arange(k), np.arange(d)), stats.complete
-    parts = [every, *((np.ix_(who, np.asarray(seen)), own) for seen, (who, own) in stats.incomplete.items())]
-    for cells, own in parts:
-        weight[cells] += own.weight[:, None]
-        mean[cells] += own.weight[:, None] * own.mean
-    mean /= np.where(weight > 0, weight, 1.0)
-    for cells, own in parts:
-        apart = own.mean - mean[cells]
-        squares[cells] += own.scatter.diagonal(len(own.weight)) + own.weight[:, None] * apart**2
-    tau = max(float((squares.sum(axis=0) / np.maximum(weight.sum(axis=0) - k, 2.0)).mean()), 1e-8)
+    weight, mean, squares = observed_cells(stats)
+    tau = max(float((squares.sum(axis=0) / np.maximum(weight.sum(axis=0) - stats.k, 2.0)).mean()), 1e-8)
     return tuple(
         WishartClasses(GaussianStats(w, m[:, None], FullScatter(s[:, None, None]), FullScatter), tau)
         for w, m, s in zip(weight.T, mean.T, squares.T, strict=True)
