@@ -257,7 +257,7 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
     lines += [*align(rows, width=width), *_more(len(classes) - MOST_CLASSES, "classes"), ""]
     if "members" in summary:
         lines += [*_member_table(summary, width, whole), ""]
-    lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
+    lines += _column_table(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
     many = f"`suffice columns` says what each of {len(columns):,} columns is worth, which takes long."
     worth = _most_worth(summary["worth"]) if summary["worth"] else many if len(columns) > MOST_JUDGED else ""
@@ -312,45 +312,27 @@ def _more(rest: int, what: str) -> list[str]:
     return [f"… and {rest} more {what}; --json lists all"] if rest > 0 else []
 
 
-def _column_tables(classes: list[Facts], columns: list[Facts], width: int) -> list[str]:
-    """Return one table with as many classes side by side as fit, and another below it for the next ones."""
-    lines: list[str] = []
-    start = 0
-    while start < len(classes):
-        stop = len(classes)
-        table = _table(classes, columns, start, stop)
-        while stop > start + 1 and max(map(len, table)) > width:
-            stop -= 1
-            table = _table(classes, columns, start, stop)
-        if max(map(len, table)) > width:  # a single class, on a narrow page
-            table = _table(classes, columns, start, stop, width)
-        lines += ([""] if lines else []) + table
-        start = stop
-    return lines
-
-
-def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int, width: int | None = None) -> list[str]:
-    rows = [["column", "family", "values", "missing", *(spaced(c["label"]) for c in classes[start:stop])]]
-    blank = [""] * (stop - start)
+def _column_table(classes: list[Facts], columns: list[Facts], width: int) -> list[str]:
+    """Return what each class holds of each column; classes for which the page is too narrow stand below the others."""
+    rows = [["column", "family", "values", "missing", *(spaced(c["label"]) for c in classes)]]
+    blank = [""] * len(classes)
     for column in columns:
         missing = f"{column['missing']:.1%}" if column["missing"] else "none"
         head = [str(column["name"]), column["family"], column["values"], missing]
         if "mean" in column:
-            deviations = column["sd"] or [None] * len(classes)
-            cells = [plus_minus(m, s) for m, s in zip(column["mean"][start:stop], deviations[start:stop], strict=True)]
-            rows.append([*head, *cells])
+            deviations = column["sd"] or [None] * len(column["mean"])
+            rows.append([*head, *map(plus_minus, column["mean"][: len(classes)], deviations)])
             continue
         rows.append([*head, *blank])
         for name, values in column.get("parameters", {}).items():
-            rows.append([f"  {name}", "", "", "", *(f"{value:.4g}" for value in values[start:stop])])
-        if "levels" not in column:
-            continue
+            rows.append([f"  {name}", "", "", "", *(f"{value:.4g}" for value in values[: len(classes)])])
+        levels = column.get("levels", [])
         rows += [
-            [f"  {spaced(level['level'])}", "", "", "", *(percent(p) for p in level["probability"][start:stop])]
-            for level in column["levels"][:MOST_LEVELS]
+            [f"  {spaced(own['level'])}", "", "", "", *map(percent, own["probability"][: len(classes)])]
+            for own in levels[:MOST_LEVELS]
         ]
-        if len(column["levels"]) > MOST_LEVELS:
-            rows.append([f"  … {len(column['levels']) - MOST_LEVELS} more", "", "", "", *blank])
+        if len(levels) > MOST_LEVELS:
+            rows.append([f"  … {len(levels) - MOST_LEVELS} more", "", "", "", *blank])
     return align(rows, left=(0, 1, 2), width=width)
 
 

@@ -66,7 +66,7 @@ class Summary:
 
     def __str__(self) -> str:
         lines = [self.title, "", *textwrap.wrap(visible(self._how_good()), WIDTH)]
-        for head, rows in self._tables():
+        for head, rows, _ in self._tables():
             lines += ["", *align([head, *rows], width=WIDTH)]
         for note in self._told():
             lines += ["", *textwrap.wrap(visible(note), WIDTH, subsequent_indent="  ")]
@@ -77,39 +77,26 @@ class Summary:
     def _repr_html_(self) -> str:
         """Return HTML for a notebook, light or dark: colours are those of the text around it."""
         parts = [f"<strong>{_safe(self.title)}</strong>", f"<p>{_safe(self._how_good())}</p>"]
-        parts += [_table(head, rows, shares) for (head, rows), shares in zip(self._tables(), self._bars(), strict=True)]
+        parts += [_html(head, rows, bars) for head, rows, bars in self._tables()]
         parts += [f'<p style="margin:.3em 0">{_safe(note)}</p>' for note in self._told()]
         return f'<div class="suffice-summary" style="{STYLE}">{"".join(parts)}</div>'
 
     def _how_good(self) -> str:
         return str(self.quality) if self.quality is not None else self.why_not
 
-    def _tables(self) -> Iterator[tuple[list[str], list[list[str]]]]:
-        """Yield the head and the rows of each table as text."""
-        yield (
-            ["class", "share"],
-            [[brief(label, LONGEST), in_whole_percent(share)] for label, share in self.classes[:MOST_CLASSES]]
-            + _more(len(self.classes) - MOST_CLASSES, 2),
-        )
+    def _tables(self) -> Iterator[tuple[list[str], list[list[str]], list[float]]]:
+        """Yield the head and the rows of each table as text, and what the bars of its rows show, from 0 to 1."""
+        rows = [[brief(label, LONGEST), in_whole_percent(share)] for label, share in self.classes]
+        yield _table_of(["class", "share"], rows, [share for _, share in self.classes], MOST_CLASSES)
         if self.importance:
-            worth = self.importance[:MOST_COLUMNS]
-            rows = [[brief(name, LONGEST), f"{mean:+.4f}", f"{error:.4f}"] for name, mean, error in worth]
-            yield (
-                ["column is worth", "nats", "± error"],
-                rows + _more(len(self.importance) - MOST_COLUMNS, 3),
-            )
-        if self.members:
-            rows = [[name, in_whole_percent(share), in_nats(loss)] for name, share, loss in self.members[:MOST_MEMBERS]]
-            yield ["member", "share of answers", "log-loss alone"], rows + _more(len(self.members) - MOST_MEMBERS, 3)
-
-    def _bars(self) -> Iterator[list[float]]:
-        """Yield what the bars of each table show, from 0 to 1."""
-        yield [share for _, share in self.classes[:MOST_CLASSES]]
-        if self.importance:
+            rows = [[brief(name, LONGEST), f"{mean:+.4f}", f"{error:.4f}"] for name, mean, error in self.importance]
             most = max(1e-12, *(mean for _, mean, _ in self.importance))
-            yield [max(mean, 0.0) / most for _, mean, _ in self.importance[:MOST_COLUMNS]]
+            bars = [max(mean, 0.0) / most for _, mean, _ in self.importance]
+            yield _table_of(["column is worth", "nats", "± error"], rows, bars, MOST_COLUMNS)
         if self.members:
-            yield [share for _, share, _ in self.members[:MOST_MEMBERS]]
+            rows = [[name, in_whole_percent(share), in_nats(loss)] for name, share, loss in self.members]
+            bars = [share for _, share, _ in self.members]
+            yield _table_of(["member", "share of answers", "log-loss alone"], rows, bars, MOST_MEMBERS)
 
     def _told(self) -> list[str]:
         notes = [f"Note: {note}." for note in self.notes[:MOST_NOTES]]
@@ -191,15 +178,19 @@ def _members(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     return tuple(sorted(found, key=lambda own: -own[1]))
 
 
-def _more(rest: int, width: int) -> list[list[str]]:
-    return [[f"… {rest:,} more", *([""] * (width - 1))]] if rest > 0 else []
+def _table_of(
+    head: list[str], rows: list[list[str]], bars: list[float], most: int
+) -> tuple[list[str], list[list[str]], list[float]]:
+    """Return a table cut to so many rows; how many more there are stands below them."""
+    rest = [[f"… {len(rows) - most:,} more", *([""] * (len(head) - 1))]] if len(rows) > most else []
+    return head, rows[:most] + rest, bars[:most]
 
 
 def _safe(text: str) -> str:
     return escape(visible(text))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], shares: Sequence[float]) -> str:
+def _html(head: Sequence[str], rows: Sequence[Sequence[str]], shares: Sequence[float]) -> str:
     """Return a table with a bar behind each row; what is "… more" has none."""
     top = "".join(f'<th scope="col" style="{NUMBER if j else CELL}">{_safe(cell)}</th>' for j, cell in enumerate(head))
     body = []
