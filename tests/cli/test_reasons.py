@@ -151,7 +151,8 @@ def test_columns(cli, model):
     assert document["loss"] == expected.loss
     done = cli("columns", model, "--within", 0.02).ok()
     lines = done.out.splitlines()
-    assert [line.split()[0] for line in lines[1:8]] == expected.to_dict()["column"]
+    assert [line.split()[0] for line in lines[2:9]] == expected.to_dict()["column"]
     assert lines[-1] == f"{len(few)} of 7 columns within 0.02 nats of all: {', '.join(few)}"
-    assert "344 rows" in done.err
+    assert "344 rows" in done.out
+    assert expected.judged_by in done.err
     assert cli("columns", model, "--within", -1).status == 2

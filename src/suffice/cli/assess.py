@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .._files import check_readable, format_of
-from ..errors import align, count, visible
+from ..errors import count
 from .answers import (
     Costs,
     Priors,
@@ -32,10 +32,10 @@ from .models import comes_in_parts, is_many, open_parts
 from .output import (
     COMMON,
     Common,
+    Facts,
     UsageProblem,
     noting_warnings,
     page_width,
-    print_json,
     progress,
     rows_progress,
 )
@@ -247,24 +247,14 @@ def columns(
         found, few = estimator.importance(), estimator.smallest_columns(within)
     table, by_class = found.to_dict(), found.by_class[:, found.order].T
     rows = records({name: table[name] for name in ("column", "mean", "standard_error")})
-    if common.json:
-        for row, own in zip(rows, by_class, strict=True):
-            row["by_class"] = records({"label": found.classes, "mean": own})
-        document = {"loss": found.loss, "rows": found.rows, "judged_by": found.judged_by, "columns": rows}
-        document |= {} if found.groups is None else {"groups": found.groups}
-        print_json({**document, "within": within, "smallest_columns": few})
-        return
-    lines = [["column", "worth", "standard error"]]
-    lines += [[str(own["column"]), f"{own['mean']:+.4f}", f"{own['standard_error']:.4f}"] for own in rows]
-    print(visible("\n".join(align(lines))))
-    print()
-    named = ", ".join(visible(str(name)) for name in few) if few else "none: the shares of the classes alone"
-    print(f"{len(few)} of {count(len(found.columns), 'column')} within {within:g} nats of all: {named}")
-    groups = "" if found.groups is None else f" in {count(found.groups, 'group')}"
-    common.remark(
-        f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept"
-        f"{groups}, by {found.judged_by}."
-    )
+    for row, own in zip(rows, by_class, strict=True):
+        row["by_class"] = records({"label": found.classes, "mean": own})
+    document: Facts = {"loss": found.loss, "rows": found.rows, "judged_by": found.judged_by, "columns": rows}
+    document |= {} if found.groups is None else {"groups": found.groups}
+    named = ", ".join(map(str, few)) if few else "none: the shares of the classes alone"
+    enough = f"{len(few)} of {count(len(found.columns), 'column')} within {within:g} nats of all: {named}"
+    common.answer({**document, "within": within, "smallest_columns": few}, f"{found}\n\n{enough}")
+    common.remark(f"Judged by {found.judged_by}.")
 
 
 def drift(

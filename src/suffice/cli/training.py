@@ -14,7 +14,7 @@ from .._dialect import Dialect
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
-from .files import read_file, without_blanks
+from .files import FileTable, read_file, without_blanks
 from .output import Common, TargetProblem, UsageProblem, drop_flags
 from .parameters import TableOptions
 
@@ -81,13 +81,10 @@ def read_training(
     groups = table.groups
     check_named(found.columns.column_names, target, (*table.drop, *table.keep), weight, path, groups, time)
     TargetProblem.check(target, found.csv)
-    rows, numbers = _labelled_rows(found.columns, target)
-    unlabelled = found.columns.num_rows - rows.num_rows
-    given = rows.column(target)
-    classes = given.unique()
-    if len(classes) == 1:
+    training = _labelled(found, target, weight, groups, time, table.dates)
+    rows = training.columns
+    if len(classes := training.labels.unique()) == 1:
         raise TargetProblem.one_class(target, classes[0].as_py(), rows.num_rows)
-    weights = None if weight is None else _weights(rows.column(weight), weight)
     beside = {name for name in (weight, groups, time) if name is not None}
     columns = rows.drop_columns(list({target, *table.drop, *beside}))
     empty = [name for name in columns.column_names if how_many(missing(columns.column(name))) == columns.num_rows]
@@ -103,11 +100,26 @@ def read_training(
         keep_them = f" Such values tell nothing of other rows. To keep them: {drop_flags(list(dropped), '--keep')}"
         common.remark(f"Left out: {reasons}.{'' if table.auto_drop else keep_them}")
     _check_columns(columns, target)
-    _remark_unlabelled(unlabelled, rows.num_rows, target, common)
+    _remark_unlabelled(training, target, common)
     _remark_names(columns, told, common)
+    return replace(training, columns=columns)
+
+
+def _labelled(
+    found: FileTable,
+    target: str,
+    weight: str | None,
+    groups: str | None,
+    time: str | None,
+    order: str | None = None,
+) -> Training:
+    """Return the rows of a table that have a label, with all its columns; `order` is that of dates, as declared."""
+    rows, numbers = _labelled_rows(found.columns, target)
+    unlabelled = found.columns.num_rows - rows.num_rows
+    weights = None if weight is None else _weights(rows.column(weight), weight)
     belong = None if groups is None else group_values(rows.column(groups))
-    times = None if time is None else time_values(rows.column(time), table.dates)
-    return Training(columns, given, weights, unlabelled, numbers, belong, found.source.dialect, times)
+    times = None if time is None else time_values(found.written([time]).column(time).take(numbers - 1), order)
+    return Training(rows, rows.column(target), weights, unlabelled, numbers, belong, found.source.dialect, times)
 
 
 def read_orders(words: Sequence[str]) -> dict[str, list[str]]:
@@ -214,18 +226,14 @@ def read_batch(
     also = tuple(name for name in (weight, groups, time) if name is not None)
     told = tuple(missing), sheet, True, missing_columns
     found = read_for(estimator, path, also, target, *told)
-    table, schema = found.columns, estimator._fitted.schema
-    check_named(table.column_names, target, (), weight, path, groups, time)
+    schema = estimator._fitted.schema
+    check_named(found.columns.column_names, target, (), weight, path, groups, time)
     check_not_read(target, schema, groups)
-    rows, numbers = _labelled_rows(table, target)
-    unlabelled = table.num_rows - rows.num_rows
-    weights = None if weight is None else _weights(rows.column(weight), weight)
-    others = rows.drop_columns([target, *(name for name in also if name != time or name not in schema.names)])
-    belong = None if groups is None else group_values(rows.column(groups))
-    columns = model_columns(estimator, others, path)
-    _remark_unlabelled(unlabelled, rows.num_rows, target, common)
-    times = None if time is None else time_values(found.written([time]).column(time).take(numbers - 1))
-    return Training(columns, rows.column(target), weights, unlabelled, numbers, belong, found.source.dialect, times)
+    batch = _labelled(found, target, weight, groups, time)
+    others = batch.columns.drop_columns([target, *(name for name in also if name != time or name not in schema.names)])
+    batch = replace(batch, columns=model_columns(estimator, others, path))
+    _remark_unlabelled(batch, target, common)
+    return batch
 
 
 def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
@@ -319,10 +327,11 @@ def _weights(column: Column, name: str) -> Array:
     return values
 
 
-def _remark_unlabelled(unlabelled: int, others: int, target: str, common: Common) -> None:
-    if unlabelled:
+def _remark_unlabelled(training: Training, target: str, common: Common) -> None:
+    if unlabelled := training.unlabelled:
         have, were = ("has", "was") if unlabelled == 1 else ("have", "were")
-        common.remark(f"{unlabelled} of {others + unlabelled} rows {have} no {target!r} and {were} left out.")
+        every = len(training.labels) + unlabelled
+        common.remark(f"{unlabelled} of {every} rows {have} no {target!r} and {were} left out.")
 
 
 def _check_columns(columns: Table, target: str) -> None:
