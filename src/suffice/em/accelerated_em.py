@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 from .._arrays import Array, Codes, Flags, np
-from .step import Point, nearest_spd
+from .step import PatternProblem, Point, nearest_spd
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding
@@ -42,19 +41,6 @@ def watch(progress: Progress) -> Iterator[None]:
         yield
     finally:
         _WATCHER.reset(token)
-
-
-class Problem(Protocol):
-    """What is climbed: `units` problems side by side."""
-
-    def step(self, point: Point) -> tuple[Array, Point, Flags]:
-        """Return log likelihoods (g,), the parameters one EM step on, and which covariances had to be mended (g,)."""
-
-    def take(self, units: Codes) -> Self:
-        """Return some of the problems."""
-
-    def secured(self, units: Codes) -> Self:
-        """Return the problems with the covariances of these units kept from becoming singular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +91,7 @@ class _State:
             setattr(self, name, [each[kept] for each in own] if isinstance(own, list) else own[kept])
 
 
-def climb(problem: Problem, start: Point, max_steps: int) -> Climb:
+def climb(problem: PatternProblem, start: Point, max_steps: int) -> Climb:
     """Return the parameters of largest likelihood, to rounding: two orders of summing rows end at the same estimate.
 
     Who watches, see `watch`, is called with the number of each step and the log likelihood before it.
@@ -127,7 +113,7 @@ def climb(problem: Problem, start: Point, max_steps: int) -> Climb:
     return Climb(point, further.moved, reached.steps + further.steps, likelihood, secured, arrived)
 
 
-def _beside_saddle(problem: Problem, reached: Climb) -> tuple[Codes, Point] | None:
+def _beside_saddle(problem: PatternProblem, reached: Climb) -> tuple[Codes, Point] | None:
     """Return which climbs arrived at a saddle in some correlation, and points beside and above; None if none did.
 
     Correlations that are zero to rounding are moved a little, all in one direction. EM takes such a move back, where
@@ -157,7 +143,7 @@ def _beside_saddle(problem: Problem, reached: Climb) -> tuple[Codes, Point] | No
     return (np.flatnonzero(above), _some(beside, above)) if above.any() else None
 
 
-def _climb(problem: Problem, start: Point, unit: Array, max_steps: int, done: int) -> Climb:
+def _climb(problem: PatternProblem, start: Point, unit: Array, max_steps: int, done: int) -> Climb:
     state, progress = _begin(problem, start, unit), _WATCHER.get()
     found, reached = state.x.copy(), state.likelihood.copy()
     live, secured = np.arange(len(found)), np.zeros(len(found), dtype=bool)
@@ -188,7 +174,7 @@ def _climb(problem: Problem, start: Point, unit: Array, max_steps: int, done: in
     return Climb(_unpack(found, unit), moved, step, reached, secured, arrived)
 
 
-def _begin(problem: Problem, start: Point, unit: Array) -> _State:
+def _begin(problem: PatternProblem, start: Point, unit: Array) -> _State:
     x = _pack(start, unit)
     likelihood, ahead, mended = problem.step(start)
     g = len(x)
@@ -208,7 +194,7 @@ def _is_over(state: _State) -> Flags:
     return np.asarray((moved <= POLISHED) | (near & (state.idle >= PATIENCE)))
 
 
-def _secure(problem: Problem, state: _State) -> Problem:
+def _secure(problem: PatternProblem, state: _State) -> PatternProblem:
     """Return the problem with what came near singular, or does not settle, kept from it, and begin anew.
 
     From where the climb began: where it arrives then does not depend on the way it took before.
@@ -230,7 +216,7 @@ def _secure(problem: Problem, state: _State) -> Problem:
     return problem
 
 
-def _advance(problem: Problem, state: _State, memory: int) -> None:
+def _advance(problem: PatternProblem, state: _State, memory: int) -> None:
     """Move every problem one step: to an extrapolated point if that is no less likely, else by EM alone.
 
     Where rounding hides what the likelihood says, the shorter step is the better point. A combination of points looks

@@ -17,21 +17,19 @@ from ..schema import Level
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.patterns import PatternGroup, groups_of, observed_cells
 from ..stats.pooling import total_variance
-from ..stats.rows import taken
 from ..stats.scatter import Scatter
-from .accelerated_em import Climb, Problem, climb
+from .accelerated_em import Climb, climb
 from .step import (
     PRIOR_ROWS,
     Parts,
+    PatternProblem,
     Point,
     Regressions,
     add_up,
-    as_scatter,
-    expect,
-    maximize,
     nearest_spd,
     prior_ridge,
     row_parts,
+    side_by_side,
     without_rounding,
 )
 
@@ -152,7 +150,7 @@ class Units:
 
 
 def climb_from(
-    problem: Problem,
+    problem: PatternProblem,
     weight: Array,
     units: Units,
     form: type[Scatter],
@@ -176,35 +174,6 @@ def climb_notes(steps: int, moved: float, secured: Flags, classes: Sequence[Leve
         label = classes[int(i)] if len(secured) == len(classes) else None
         why = "columns follow from each other, or nearly, or EM did not settle; a prior worth that many rows was added"
         yield Note(SECURED, why, label, amount=PRIOR_ROWS, kind=Kind.SECURED)
-
-
-@dataclass(frozen=True, slots=True)
-class PatternProblem:
-    """What stays fixed while the parameters move; in standard units. Equally many classes share each covariance."""
-
-    parts: list[Parts]
-    weight: Array  # (k,)
-    whole: Array  # (g, d, d) scatter of the complete rows
-    lonely: Flags  # (k, d) columns whose spread a class cannot tell
-    within: Array  # (d,) the variance they have instead
-    guard: Array  # (g, d) what is added to the variances of a covariance that comes near singular
-
-    def step(self, point: Point) -> tuple[Array, Point, Flags]:
-        """Return log likelihoods, the parameters one EM step on, and which covariances had to be mended."""
-        moments, mended = expect(self.parts, self.weight, point, self.whole)
-        return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended
-
-    def take(self, units: Codes) -> PatternProblem:
-        """Return some of the problems."""
-        classes = np.arange(len(self.weight)).reshape(len(self.whole), -1)[units].ravel()
-        parts = [part for part in (own.take(classes, units) for own in self.parts) if len(part.cells)]
-        return replace(taken(taken(self, units, "whole", "guard"), classes, "weight", "lonely"), parts=parts)
-
-    def secured(self, units: Codes) -> PatternProblem:
-        """Return the problems with a weak prior on the covariances of these units."""
-        ridge = np.zeros_like(self.guard)
-        ridge[units] = self.guard[units]
-        return replace(self, whole=self.whole + as_scatter(ridge, self.weight))
 
 
 def problem_of(groups: Sequence[PatternGroup], units: Units, stats: PatternStats) -> PatternProblem:
@@ -321,14 +290,3 @@ def _stepped(problems: Sequence[PatternProblem], units: Sequence[Units], steps: 
         part = slice(start, start + size)
         found.append(own.restored(weight[part], mean[part], scatter[part], FullScatter))
     return found
-
-
-def side_by_side(problems: Sequence[PatternProblem]) -> PatternProblem:
-    """Return problems as one, classes and covariances of each counted on from those before; they have no `within`."""
-    parts, unit, owner = [], 0, 0
-    for own in problems:
-        parts += [replace(part, unit=part.unit + unit, owner=part.owner + owner) for part in own.parts]
-        unit, owner = unit + len(own.whole), owner + len(own.weight)
-    names = "weight", "whole", "lonely", "guard"
-    every = {name: np.concatenate([getattr(own, name) for own in problems]) for name in names}
-    return replace(problems[0], parts=parts and [Parts.joined(parts)], **every)

@@ -277,3 +277,43 @@ def as_scatter(ridge: Array, weight: Array) -> Array:
     """Return the scatters (g, d, d) that add a ridge (g, d) to covariances of classes with this weight (k,)."""
     total = by_covariance(weight, len(ridge))
     return np.asarray((total[:, None] * ridge)[:, :, None] * np.eye(ridge.shape[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class PatternProblem:
+    """What stays fixed while the parameters move; in standard units. Equally many classes share each covariance."""
+
+    parts: list[Parts]
+    weight: Array  # (k,)
+    whole: Array  # (g, d, d) scatter of the complete rows
+    lonely: Flags  # (k, d) columns whose spread a class cannot tell
+    within: Array  # (d,) the variance they have instead
+    guard: Array  # (g, d) what is added to the variances of a covariance that comes near singular
+
+    def step(self, point: Point) -> tuple[Array, Point, Flags]:
+        """Return log likelihoods, the parameters one EM step on, and which covariances had to be mended."""
+        moments, mended = expect(self.parts, self.weight, point, self.whole)
+        return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended
+
+    def take(self, units: Codes) -> PatternProblem:
+        """Return some of the problems."""
+        classes = np.arange(len(self.weight)).reshape(len(self.whole), -1)[units].ravel()
+        parts = [part for part in (own.take(classes, units) for own in self.parts) if len(part.cells)]
+        return replace(taken(taken(self, units, "whole", "guard"), classes, "weight", "lonely"), parts=parts)
+
+    def secured(self, units: Codes) -> PatternProblem:
+        """Return the problems with a weak prior on the covariances of these units."""
+        ridge = np.zeros_like(self.guard)
+        ridge[units] = self.guard[units]
+        return replace(self, whole=self.whole + as_scatter(ridge, self.weight))
+
+
+def side_by_side(problems: Sequence[PatternProblem]) -> PatternProblem:
+    """Return problems as one, classes and covariances of each counted on from those before; they have no `within`."""
+    parts, unit, owner = [], 0, 0
+    for own in problems:
+        parts += [replace(part, unit=part.unit + unit, owner=part.owner + owner) for part in own.parts]
+        unit, owner = unit + len(own.whole), owner + len(own.weight)
+    names = "weight", "whole", "lonely", "guard"
+    every = {name: np.concatenate([getattr(own, name) for own in problems]) for name in names}
+    return replace(problems[0], parts=parts and [Parts.joined(parts)], **every)

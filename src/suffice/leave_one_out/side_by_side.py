@@ -15,8 +15,8 @@ from ..densities import Gaussian
 from ..densities.covariance import FLOOR, ROUNDING
 from ..densities.gaussian import LOG_2PI
 from ..em.accelerated_em import climb
-from ..em.cells import PatternProblem, Units, problem_of, side_by_side
-from ..em.step import Point, Regressions, nearest_spd, row_parts
+from ..em.cells import Units, problem_of
+from ..em.step import PatternProblem, Point, Regressions, nearest_spd, row_parts, side_by_side
 from ..estimate import Settings
 from ..stats import PatternStats, PooledScatter
 from ..stats.patterns import groups_of, observed_cells
