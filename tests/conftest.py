@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from suffice.table import arrays
+from suffice import table
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -86,5 +86,5 @@ def dispatch(monkeypatch):
         with sklearn.config_context(array_api_dispatch=True):
             yield
     else:
-        monkeypatch.setattr(arrays, "dispatches", lambda: True)
+        monkeypatch.setattr(table, "dispatches", lambda: True)
         yield

@@ -22,7 +22,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # inside one unit may import each other. Rows count upwards, and imports point down, or to the left within a row. A set
 # ROW_n holds all units up to row n.
 
-ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_memory"}
+ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign"}
 ROW_0 |= {"progress", "kernels"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
 ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "attribution", "losses", "conformal"}
@@ -40,7 +40,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_foreign": set(),
     "progress": set(),
     "_files": {"errors"},
-    "_memory": {"errors"},
     "kernels": {"errors", "_arrays"},
     "_arrays_api": {"errors", "_arrays"},
     # row 1
@@ -109,7 +108,7 @@ OWNERS: dict[str, set[str]] = {
     "sklearn": {
         *("estimators/_state.py", "estimators/base.py", "estimators/discriminant.py", "learning/fit.py"),
         *("questions/", "table/labels.py"),
-        "table/arrays.py",
+        "table/__init__.py",
         *("testing.py", "cli/compare.py", "cli/models.py", "plots/regions.py"),
     },
     # optional packages
@@ -143,7 +142,7 @@ OPTIONAL = {
 LATE: dict[str, tuple[set[str], str]] = {
     "cli/": ({"numpy", "scipy", "sklearn", "narwhals"}, "`suffice --help` answers before NumPy would be loaded"),
     "_files.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
-    "_memory.py": ({"resource"}, "Windows has none"),
+    "_arrays.py": ({"resource"}, "Windows has none"),
     "plots/regions.py": ({"sklearn"}, "only models that are compared are put after a scaler"),
     "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),
 }
@@ -152,8 +151,8 @@ MOST_BASES = 3  # of ours, of one class
 MOST_FILE_LINES = 450  # without docstrings; the guide is 400
 MOST_FUNCTION_LINES = 60  # without the docstring; the guide is 40
 # Whoever adds takes away, or raises these in the same commit with the reason. They go down with what is removed.
-MOST_CODE_LINES = {"src": 41_739, "tests": 31_436}
-MOST_FILES = 263
+MOST_CODE_LINES = {"src": 41_741, "tests": 31_435}
+MOST_FILES = 262
 
 
 # ── reading imports ──────────────────────────────────────────────────────────────────────────────────────────

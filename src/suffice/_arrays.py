@@ -1,4 +1,7 @@
-"""The only door to NumPy, SciPy and the BLAS: every other module imports `np` and these helpers from here."""
+"""The only door to NumPy, SciPy and the BLAS: every other module imports `np` and these helpers from here.
+
+How rows are cut, threads and memory limits too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, Generic, TypeGuard, TypeVar
 
 import numpy as np
@@ -19,6 +23,8 @@ from scipy.optimize import minimize, nnls
 from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit, xlogy
 from scipy.stats import false_discovery_control, hypergeom, rankdata
 from threadpoolctl import ThreadpoolController
+
+from .errors import DataError
 
 __all__ = [  # of other libraries
     "NDArray",
@@ -377,3 +383,43 @@ def bounded_map(function: Callable[[T], R], items: Iterable[T], *, ahead: int = 
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+# ── Memory limits: an allocation is refused by name before it is made ─────────────────────────────────────────────────
+
+
+MEMORY_SHARE = (
+    4  # statistics, covariances, their factors and what lies between: about four times the statistics at once
+)
+SMALL_MEMORY = 1 << 24  # bytes that are never refused, nor asked the machine about
+UNKNOWN_MEMORY = 1 << 34  # bytes, where the machine does not say: 16 GiB
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def memory() -> int:
+    """Return the bytes this process may come to hold: of the machine, its container and the process's own limit."""
+    limits = [UNKNOWN_MEMORY]
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with contextlib.suppress(OSError, ValueError):
+        limits.append(int(CONTAINER_LIMIT.read_text(encoding="ascii")))  # "max" where there is no limit
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limits += [soft] if soft != resource.RLIM_INFINITY else []
+    return min(limits)
+
+
+def budget() -> int:
+    """Return the bytes that what is kept of the rows may take: a quarter of `memory`."""
+    return memory() // MEMORY_SHARE
+
+
+def check_bytes(needed: int, what: str, advice: str) -> None:
+    """Raise DataError, before anything is allocated, if `what` would take more than `budget` bytes."""
+    if needed > SMALL_MEMORY and needed > (most := budget()):
+        raise DataError(
+            f"{what} would take {needed / 2**30:,.2f} GiB, above the limit of {most / 2**30:,.2f} GiB (a quarter of "
+            f"the memory there is, as the work needs more). Next: {advice}."
+        )

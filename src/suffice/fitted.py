@@ -30,8 +30,7 @@ from .stats.by_class import Batch, Joined
 from .stats.dependent_rows import as_judged
 from .stats.rows import group_keys
 from .stats.statistic import AuxArrays
-from .table import Table, check_filled, read_table
-from .table.arrays import take_in
+from .table import Table, check_filled, read_table, take_in
 from .table.labels import check_total, label_array, read_groups, read_labels, read_weights
 from .vocabulary import UnseenLevel, Weights, levels_of, table_notes, unseen_in, warn_of_likes
 

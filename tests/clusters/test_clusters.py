@@ -190,8 +190,8 @@ def test_a_worker_that_is_killed_changes_nothing(engine, folder, tmp_path, needs
 
 def test_rows_that_memory_does_not_hold(folder, needs, request, monkeypatch):
     needs("distributed", "pyspark")
-    monkeypatch.setattr("suffice._memory.SMALL", 0)
-    monkeypatch.setattr("suffice._memory.memory", lambda: 4000)  # here alone: workers hold more
+    monkeypatch.setattr("suffice._arrays.SMALL_MEMORY", 0)
+    monkeypatch.setattr("suffice._arrays.memory", lambda: 4000)  # here alone: workers hold more
     for engine in ("client", "session"):
         with pytest.raises(DataError, match=r"rows, which EM needs in memory together, would take .* Next: give"):
             MixtureDiscriminant(2).fit_table(

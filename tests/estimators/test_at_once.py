@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _memory
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays
 from suffice.engines import files
 from suffice.errors import DataError, SettingError, SourceError
 from suffice.stats import CompletedStats, patterns
@@ -140,8 +140,8 @@ def test_what_mixtures_refuse(table, tmp_path):
 
 @pytest.mark.parametrize("known", [True, False], ids=["the file says how many", "nobody knows"])
 def test_more_rows_than_memory_holds_are_refused_with_their_size(known, table, tmp_path, monkeypatch, passes):
-    monkeypatch.setattr(_memory, "SMALL", 0)
-    monkeypatch.setattr(_memory, "memory", lambda: 4 * 6000)  # of which rows may take 6,000 bytes, of about 12,500
+    monkeypatch.setattr(_arrays, "SMALL_MEMORY", 0)
+    monkeypatch.setattr(_arrays, "memory", lambda: 4 * 6000)  # of which rows may take 6,000 bytes, of about 12,500
     model = MixtureDiscriminant(2)
     source = written(table, tmp_path) if known else stream(table.select([*NAMES, "kind"]))
     many = "450" if known else r"The first \d+"

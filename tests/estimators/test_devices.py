@@ -213,7 +213,7 @@ def test_arrays_become_numpy_unless_scikit_learn_dispatches(library, table):
 
 def test_arrays_that_the_cpu_cannot_read_are_refused(library, table, monkeypatch):
     X, y, _ = table
-    monkeypatch.setattr("suffice.table.arrays.is_on_cpu", lambda array: False)
+    monkeypatch.setattr("suffice.table.is_on_cpu", lambda array: False)
     with pytest.raises(DataError, match="array_api_dispatch=True"):
         GaussianDiscriminant().fit(library.array(X), y)
 

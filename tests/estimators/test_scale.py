@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _arrays, load
 from suffice.automatic import limits
 from suffice.automatic.members.dependence import PairCounts
 from suffice.automatic.members.splines import SplineCounts
@@ -21,7 +21,7 @@ MIB = 1 << 20
 @pytest.fixture
 def small(monkeypatch):
     """A machine of 96 MiB, of which statistics may take 24."""
-    monkeypatch.setattr(_memory, "memory", lambda: 96 * MIB)
+    monkeypatch.setattr(_arrays, "memory", lambda: 96 * MIB)
 
 
 def rows(rng, k, d, each=2):
@@ -93,8 +93,8 @@ def test_a_saved_model_that_is_too_large_is_refused(rng, tmp_path, monkeypatch):
     X, y = rows(rng, 12, 2, each=10)
     GenerativeClassifier().fit(X, y).save(tmp_path / "m.suffice")
     assert len(load(tmp_path / "m.suffice").classes_) == 12
-    monkeypatch.setattr(_memory, "memory", lambda: 4 * MIB)
-    monkeypatch.setattr(_memory, "SMALL", 0)
+    monkeypatch.setattr(_arrays, "memory", lambda: 4 * MIB)
+    monkeypatch.setattr(_arrays, "SMALL_MEMORY", 0)
     with pytest.raises(ModelFileError, match="Choosing between members on 120 rows and 12 classes would take"):
         load(tmp_path / "m.suffice")
 

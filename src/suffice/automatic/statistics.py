@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from .._arrays import Array, Codes, bounded_map, np, row_chunks
+from .._arrays import Array, Codes, bounded_map, check_bytes, np, row_chunks
 from .._derived import Lazy, PartlyLazy
-from .._memory import check_bytes
 from ..errors import MergeError, NotLearnedError, either, setting
 from ..forest import FrozenForest
 from ..notes import Kind, Note

@@ -24,8 +24,7 @@ from ..released import Provenance
 from ..schema import Name, Schema
 from ..stats import ByClass
 from ..stats.statistic import AuxArrays
-from ..table import Table, add_missing, as_rows, check_filled, date_columns, read_table, text_columns
-from ..table.arrays import take_in
+from ..table import Table, add_missing, as_rows, check_filled, date_columns, read_table, take_in, text_columns
 
 Constraint = Callable[[str, object], None]  # of the name and the value of a setting; SettingError where it cannot work
 Constraints = Mapping[str, Constraint]  # by the name of the setting, in the order in which they are looked at

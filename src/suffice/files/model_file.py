@@ -3,7 +3,7 @@
 The file holds the statistics and the settings; the model is estimated from them again when it is loaded, so a loaded
 model can be updated and merged. Members are stored uncompressed: a file asks for a small multiple of its own size in
 memory. Arrays of many cells are packed column by column (`archive.packed`), which take no more memory than
-`_memory.budget`; one that equals an earlier one is not written again, and hashes of many rows are left out where they
+`_arrays.budget`; one that equals an earlier one is not written again, and hashes of many rows are left out where they
 are those of these rows.
 
 `model.json` lists the SHA-256 of every array, and `model.sha256` holds that of `model.json`, so that no byte of a file
@@ -31,9 +31,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from .._arrays import Array, np
+from .._arrays import Array, budget, np
 from .._files import whole_file
-from .._memory import budget
 from ..errors import ModelFileError
 from ..schema import Column, Kind, Level, Schema, check_text, sort_levels
 from ..stats import (

@@ -48,8 +48,7 @@ from ..stats._downdate import FAINT
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import count_shared
 from ..stats.reservoir import NAMELESS
-from ..table import Table, check_filled, read_table
-from ..table.arrays import take_in
+from ..table import Table, check_filled, read_table, take_in
 from ..table.labels import check_label_kinds, label_name, read_labels
 
 F = TypeVar("F", bound=Fitted)

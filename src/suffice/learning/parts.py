@@ -13,9 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, check_bytes, np
 from .._dialect import Dialect
-from .._memory import check_bytes
 from ..automatic.held import HeldFitted
 from ..automatic.statistics import Columns, MemberRows
 from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within, sparse
-from .._memory import check_bytes
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, check_bytes, np, parallel_map, row_chunks, rows_within, sparse
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
 from ._downdate import SLACK, faded, subtract_weights

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from .._arrays import Array, Codes, Flags, np
-from .._memory import check_bytes
+from .._arrays import Array, Codes, Flags, check_bytes, np
 from ..errors import MergeError, either, setting
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Self
 
-from .._arrays import Array, Codes, Flags, np, row_chunks, sparse
-from .._memory import check_bytes
+from .._arrays import Array, Codes, Flags, check_bytes, np, row_chunks, sparse
 from ..errors import NotLearnedError
 from ._downdate import faded, subtract_weights
 from .counts import TextColumns

@@ -6,21 +6,31 @@ Null and NaN are both missing: NaN in a numeric block, −1 in a code. Infinity 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import narwhals.stable.v2 as nw
+from sklearn import get_config
 
 from .._arrays import is_sparse, np
-from .._arrays_api import is_device_array
+from .._arrays_api import fetch, is_device_array, is_on_cpu
 from .._dialect import Remark
 from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Kind, Name, Schema, repeated_names
 from .arrays import ArrayTable, ContainerError, DeviceTable, SparseTable as SparseTable
-from .cells import Frame, Holes as Holes, Table as Table, factorize as factorize, holds_value, recode as recode
+from .cells import (
+    Frame,
+    Holes as Holes,
+    Table as Table,
+    as_float,
+    factorize as factorize,
+    holds_value,
+    object_kind,
+    recode as recode,
+)
 from .dates import are_dates
-from .frames import FrameTable, as_rows as as_rows, label_values as label_values, schema_of
+from .frames import FrameTable, label_values as label_values, schema_of
 from .writing import (
     CONTAINERS as CONTAINERS,
     NewColumn as NewColumn,
@@ -43,6 +53,63 @@ def read_table(X: object) -> Table:
             "column; of a single row pass a dictionary, or X.iloc[[0]] of pandas."
         )
     return FrameTable(_frame(X))
+
+
+def dispatches() -> bool:
+    """Return whether arrays of other libraries are to be worked on where they live."""
+    return bool(get_config().get("array_api_dispatch", False))
+
+
+def take_in(X: object, resident: bool) -> object:
+    """Return X as it is to be read: as it is, of rows of named cells as a table, or on the CPU as NumPy's.
+
+    An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If
+    that is off, DataError for one that the CPU cannot read.
+    """
+    if not is_device_array(X):
+        return as_rows(X)
+    if dispatches():
+        return X if resident else fetch(X)
+    if not is_on_cpu(X):
+        raise DataError(
+            f"{either('X', 'The table')} is a {type(X).__name__} on the device {X.device}, which the CPU cannot read. "
+            + either(
+                "Next: set SCIPY_ARRAY_API=1 in the environment and call sklearn.set_config(array_api_dispatch=True) "
+                "to compute there, or move X to the CPU.",
+                "Next: move it there.",
+            )
+        )
+    return fetch(X)
+
+
+def as_rows(X: Any, schema: Schema | None = None) -> Any:
+    """Return a row, or rows, of named cells as a table: a dictionary, a list of them; all else as it is.
+
+    With the schema of a model so is a series of pandas whose index has its columns, as `table.iloc[0]` is one.
+    """
+    if is_sparse(X):  # some of which are dictionaries
+        return X
+    names = schema.names if schema is not None and schema.named else ()
+    if hasattr(X, "to_frame") and hasattr(X, "index") and not set(names).isdisjoint(X.index):
+        return X.to_frame().T.infer_objects()
+    rows: Sequence[Any] = [X] if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else ()
+    if not any(isinstance(row, Mapping) for row in rows[:1]):
+        return X
+    if isinstance(X, Mapping) and any(isinstance(cell, list | tuple | np.ndarray) for cell in X.values()):
+        raise DataError(
+            "A dictionary is one row, with a value for each column, and this one holds several. Next: make a data "
+            "frame of it, or pass a list of dictionaries, one a row."
+        )
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(f"Row {i} is a {type(row).__name__} and the first row a dictionary. Next: make all alike.")
+    columns = []
+    for name in dict.fromkeys([*(own for own in names if own in rows[0]), *(own for row in rows for own in row)]):
+        own = [row.get(name) for row in rows]
+        cells = np.fromiter((cell if holds_value(cell) else None for cell in own), dtype=object, count=len(own))
+        kind = object_kind(cells, name)
+        columns.append(NewColumn(name, kind, as_float(cells, [name]) if kind is Kind.NUMERIC else cells))
+    return make_table("pandas" if schema is None else schema.container, True, columns) if columns else X
 
 
 def add_missing(X: object, schema: Schema) -> object:

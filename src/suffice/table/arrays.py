@@ -10,21 +10,16 @@ from collections.abc import Iterable, Sequence, Sized
 from functools import cached_property
 from typing import Any
 
-from sklearn import get_config
-
-from .._arrays import Array, Codes, np, sparse
+from .._arrays import Array, Codes, check_bytes, np, sparse
 from .._arrays_api import (
     DeviceArray,
     blocks,
     fetch,
-    is_device_array,
-    is_on_cpu,
     namespace,
     plain,
     put,
     wide_float,
 )
-from .._memory import check_bytes
 from ..errors import DataError, SchemaError, either, quoted, shown
 from ..schema import Column, Kind, Level, Name, Schema, unnamed_schema
 from .cells import (
@@ -42,7 +37,6 @@ from .cells import (
     refuse_large,
 )
 from .dates import MAY_DATE, factorize_dates, form_of, read_seconds
-from .frames import as_rows
 from .writing import fill_array
 
 
@@ -225,33 +219,6 @@ def _refuse_odd(rows: sparse.csr_array) -> None:
 
 
 # ── Arrays of other libraries (PyTorch, CuPy), which stay where they live ─────────────────────────────────────────────
-
-
-def dispatches() -> bool:
-    """Return whether arrays of other libraries are to be worked on where they live."""
-    return bool(get_config().get("array_api_dispatch", False))
-
-
-def take_in(X: object, resident: bool) -> object:
-    """Return X as it is to be read: as it is, of rows of named cells as a table, or on the CPU as NumPy's.
-
-    An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If
-    that is off, DataError for one that the CPU cannot read.
-    """
-    if not is_device_array(X):
-        return as_rows(X)
-    if dispatches():
-        return X if resident else fetch(X)
-    if not is_on_cpu(X):
-        raise DataError(
-            f"{either('X', 'The table')} is a {type(X).__name__} on the device {X.device}, which the CPU cannot read. "
-            + either(
-                "Next: set SCIPY_ARRAY_API=1 in the environment and call sklearn.set_config(array_api_dispatch=True) "
-                "to compute there, or move X to the CPU.",
-                "Next: move it there.",
-            )
-        )
-    return fetch(X)
 
 
 class DeviceTable:

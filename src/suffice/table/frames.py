@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, Flags, is_sparse, np
-from ..errors import DataError, SchemaError
+from .._arrays import Array, Codes, Flags, np
+from ..errors import SchemaError
 from ..schema import DAYS, Column, Kind, Level, Name, Schema, check_text, sort_levels
 from .cells import (
     Cells,
     Frame,
     Holes,
     Series,
-    as_float,
     both_truths,
     check_finite,
     factorize,
@@ -27,37 +26,7 @@ from .cells import (
     recode,
 )
 from .dates import factorize_dates, form_of, read_seconds
-from .writing import FRAMES, NewColumn, fill_frame, make_table, zone_of
-
-
-def as_rows(X: Any, schema: Schema | None = None) -> Any:
-    """Return a row, or rows, of named cells as a table: a dictionary, a list of them; all else as it is.
-
-    With the schema of a model so is a series of pandas whose index has its columns, as `table.iloc[0]` is one.
-    """
-    if is_sparse(X):  # some of which are dictionaries
-        return X
-    names = schema.names if schema is not None and schema.named else ()
-    if hasattr(X, "to_frame") and hasattr(X, "index") and not set(names).isdisjoint(X.index):
-        return X.to_frame().T.infer_objects()
-    rows: Sequence[Any] = [X] if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else ()
-    if not any(isinstance(row, Mapping) for row in rows[:1]):
-        return X
-    if isinstance(X, Mapping) and any(isinstance(cell, list | tuple | np.ndarray) for cell in X.values()):
-        raise DataError(
-            "A dictionary is one row, with a value for each column, and this one holds several. Next: make a data "
-            "frame of it, or pass a list of dictionaries, one a row."
-        )
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise DataError(f"Row {i} is a {type(row).__name__} and the first row a dictionary. Next: make all alike.")
-    columns = []
-    for name in dict.fromkeys([*(own for own in names if own in rows[0]), *(own for row in rows for own in row)]):
-        own = [row.get(name) for row in rows]
-        cells = np.fromiter((cell if holds_value(cell) else None for cell in own), dtype=object, count=len(own))
-        kind = object_kind(cells, name)
-        columns.append(NewColumn(name, kind, as_float(cells, [name]) if kind is Kind.NUMERIC else cells))
-    return make_table("pandas" if schema is None else schema.container, True, columns) if columns else X
+from .writing import FRAMES, fill_frame, zone_of
 
 
 class FrameTable:

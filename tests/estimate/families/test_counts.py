@@ -166,7 +166,7 @@ def test_sparse_tables_of_other_families_are_those_of_dense_ones(rng, families, 
 
 
 def test_sparse_tables_that_memory_could_not_hold_are_refused_before_any_cell_is_read(monkeypatch):
-    monkeypatch.setattr("suffice._memory.memory", lambda: 2**27)  # a quarter of which are 32 MiB
+    monkeypatch.setattr("suffice._arrays.memory", lambda: 2**27)  # a quarter of which are 32 MiB
     X = sparse.random_array((5_000, 1_000), density=0.001, rng=np.random.default_rng(0), format="csr")  # 38 MiB
     y = np.arange(5_000) % 2
     with pytest.raises(DataError, match=r"5,000 rows and 1,000 columns.*0\.04 GiB.*'multinomial'.*fewer rows"):
