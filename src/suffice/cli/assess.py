@@ -28,7 +28,7 @@ from .answers import (
     target_of,
 )
 from .app import FOUND, OK
-from .models import comes_in_parts, is_many, open_parts
+from .models import is_many, open_parts
 from .output import (
     COMMON,
     Common,
@@ -99,8 +99,8 @@ def score(
     data
         Table with the columns the model was fitted on, and the classes: text (.csv, .tsv, .txt), Excel (.xlsx), JSON
         lines (.jsonl), Parquet or Arrow; - for standard input; or many files, by a pattern in quotes or their folder.
-        All but a single file of text are read in parts, so that memory does not grow with the rows; areas under curves
-        of more than two million numbers are then those of log-odds in steps of 1/256.
+        They are read in parts, so that memory does not grow with the rows; areas under curves of more than two million
+        numbers are then those of log-odds in steps of 1/256.
     positive
         Class to be flagged, for the table of thresholds. Of two classes the rarer one if not given.
 
@@ -131,7 +131,7 @@ def score(
         common.answer({**about, **answer.to_dict()}, answer.report(page_width()))
         return
     with noting_warnings(common):
-        found = asked.in_parts(common, missing_text) if asked.comes_in_parts else asked.whole(common, missing_text)
+        found = asked.judged(common, missing_text)
     about = {"model": str(model), "data": str(data), "target": target}
     common.answer({**about, **found.to_dict(label)}, found.report(label, page_width()))
     if found.learned is not None and found.learned >= TOO_LIKE:
@@ -163,23 +163,6 @@ class _Asked:
     sheet: str | None
     missing_columns: str
 
-    @property
-    def comes_in_parts(self) -> bool:
-        return self.estimator._fitted.schema.named and comes_in_parts(self.data)
-
-    def whole(self, common: Common, missing: tuple[str, ...]) -> Assessment:
-        """Return how good the model is at a table that memory holds."""
-        quiet = replace(common, quiet=True)  # the answer itself says which rows have no label
-        told = missing, self.sheet, self.groups, self.missing_columns
-        batch = read_batch(self.data, self.estimator, self.target, self.weight, quiet, *told)
-        with progress(common, f"Judging by {self.data.name}"):
-            if self.adapt:
-                self._adapted(self.estimator.adapt_priors(batch.columns), common)
-            found = self.estimator.assess(
-                batch.columns, batch.labels, batch.weight, batch.groups, priors=self.priors, costs=self.costs
-            )
-        return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
-
     def forward(self, time: str, periods: int | None, common: Common, missing: tuple[str, ...]) -> ForwardValidation:
         """Return how good the model is at each period of a table, as it stands and having learned those before."""
         quiet, read = replace(common, quiet=True), (self.data, self.estimator, self.target, self.weight)
@@ -189,8 +172,8 @@ class _Asked:
             found = self.estimator.validate_forward(*given, time=batch.time, periods=periods, learned=True)
         return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
 
-    def in_parts(self, common: Common, missing: tuple[str, ...]) -> Assessment:
-        """Return how good the model is at a table that is read in parts."""
+    def judged(self, common: Common, missing: tuple[str, ...]) -> Assessment:
+        """Return how good the model is at a table, which is read in parts."""
         from ..engines import Reading, weight_values
         from ..questions.answer_table import adapt_to_table
         from ..questions.assess import JudgedParts, assess_table
@@ -201,7 +184,9 @@ class _Asked:
         names = list(source.schema.names)
         check_named(names, self.target, (), self.weight, self.data, self.groups)
         check_not_read(self.target, fitted.schema, self.groups)
-        columns = columns_there(fitted.schema, names, self.data, self.missing_columns)
+        columns = [name for name in names if name not in (self.target, *also)]
+        if fitted.schema.named:
+            columns = columns_there(fitted.schema, names, self.data, self.missing_columns)
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
                 self._adapted(adapt_to_table(fitted, source, watch, self.missing_columns), common)
