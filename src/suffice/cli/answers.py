@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from .._files import check_readable
+from .._files import check_readable, format_of
 from ..errors import DataError, SourceError, count, did_you_mean
 from ..schema import Level, Schema
 from .files import FileTable, read_file, without_blanks, write_table
@@ -32,7 +32,11 @@ def load_model(path: Path) -> GenerativeEstimator:
     """Return the estimator in a model file."""
     check_readable(path)  # before scikit-learn is imported, which takes a second
     from ..drop_in import load
+    from ..files.model_file import holds_model
 
+    if format_of(path) is not None and not holds_model(path):
+        told = f"{str(path)!r} is a table, and a model comes first"
+        raise SourceError(f"{told}. Next: give a file that `suffice fit` wrote.")
     estimator: GenerativeEstimator = load(path)
     return estimator
 

@@ -161,7 +161,7 @@ def run(argv: Sequence[str]) -> int:
             status = build(argv[:1])(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
-        told = misplaced(argv) if isinstance(error, UsageProblem) else None
+        told = swapped(argv) if isinstance(error, UsageProblem) else None
         return _report(told or _explain_usage(error, argv), BAD_USAGE)
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -173,7 +173,7 @@ def run(argv: Sequence[str]) -> int:
     except Exception as error:  # whatever happens, users get one line and no traceback
         if os.environ.get("SUFFICE_TRACEBACK"):
             raise
-        return _report(misplaced(argv) or _explain(error), BAD_DATA)
+        return _report(swapped(argv) or _explain(error), BAD_DATA)
     return status if isinstance(status, int) else OK
 
 
@@ -265,48 +265,21 @@ def _never_fail_to_print() -> None:
             stream.reconfigure(errors="replace")
 
 
-MODEL_DATA = (  # whose first word is a model and whose second, where there is one, a table
-    *("predict", "score", "explain", "outliers", "next", "drift", "impute", "update", "forget", "report"),
-)
-MODEL_ONLY = ("show", "columns", "sample", "release", "export", "drop-class", "rename-class")
-DATA_ONLY = ("fit", "compare", "labels", "cells")
-
-
-def misplaced(argv: Sequence[str]) -> str | None:
-    """Return what to say where files stand in each other's places, None where they do not; asked after a failure."""
-    command, files = (argv[0] if argv else ""), [word for word in argv[1:] if is_file(word)]
-    if not files or not argv[1:] or argv[1] != files[0]:
-        return None  # options before the files: what stands where is not plain
-    models = [is_model(word) for word in files]
-    if command in MODEL_DATA and len(files) > 1 and argv[2] == files[1] and models[:2] == [False, True]:
-        right = join(["suffice", command, files[1], files[0], *argv[3:]])
-        return f"{command} takes the model first and then the table, and {files[0]!r} is no model. Next: {right}"
-    if command in (*MODEL_DATA, *MODEL_ONLY) and not models[0] and format_of(Path(files[0])) is not None:
-        return (
-            f"{files[0]!r} is a table, and {command} takes a model first. Next: give a file that `suffice fit` wrote."
-        )
-    wanted = 0 if command in DATA_ONLY else 1
-    is_data = command in DATA_ONLY or (command in MODEL_DATA and command != "drift" and argv[2:3] == files[1:2])
-    if is_data and len(files) > wanted and models[wanted]:
-        return f"{files[wanted]!r} is a model, and {command} takes a table there. Next: give the file with the rows."
-    return None
-
-
-def is_file(word: str) -> bool:
-    """Return whether a word of the command line names a file that there is."""
-    try:
-        return not word.startswith("-") and Path(word).is_file()
-    except OSError:  # a name that cannot be one
-        return False
+def swapped(argv: Sequence[str]) -> str | None:
+    """Return what to say where a table stands in front of its model, None where it does not; asked after a failure."""
+    if len(argv) < 3 or format_of(Path(argv[1])) is None or is_model(argv[1]) or not is_model(argv[2]):
+        return None
+    right = join(["suffice", argv[0], argv[2], argv[1], *argv[3:]])
+    return f"{argv[0]} takes the model first and then the table, and {argv[1]!r} is no model. Next: {right}"
 
 
 def is_model(word: str) -> bool:
-    """Return whether a file begins as models do."""
+    """Return whether a word of the command line names a file that begins as models do."""
     from ..files.model_file import holds_model
 
     try:
-        return holds_model(word)
-    except OSError:
+        return not word.startswith("-") and Path(word).is_file() and holds_model(word)
+    except OSError:  # a name that cannot be one
         return False
 
 

@@ -77,7 +77,7 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     from ..engines.files import claims_too_much
     from ..learning.parts import remark_spaces
 
-    check_readable(path)
+    check_table(path)
     how = reading or Reading()
     source = open_source(path, how, hold=True)
     names = list(source.schema.names)
@@ -89,6 +89,15 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
         raise SourceError(f"{str(path)!r} has {count(len(names), 'column')} and no rows. Next: give at least one row.")
     remark_spaces(source, how.learned is None)
     return FileTable(columns, source)
+
+
+def check_table(path: Path) -> None:
+    """Refuse what is not a file that may be read, or is a model."""
+    from ..files.model_file import holds_model
+
+    check_readable(path)
+    if holds_model(path):
+        raise SourceError(f"{str(path)!r} is a model, and a table belongs there. Next: give the file with the rows.")
 
 
 def from_stdin() -> Path:

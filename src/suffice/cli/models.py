@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .._files import COMPRESSED, OF_TEXT, check_readable, file_kind
+from .._files import COMPRESSED, OF_TEXT, file_kind
 from ..errors import SchemaError, SourceError, quoted
+from .files import check_table
 from .output import Common, Facts, TargetProblem, UsageProblem, rows_progress
 from .parameters import TableOptions
 from .training import Training, check_named, nothing_left, remark_empty, training_reading
@@ -147,7 +148,7 @@ def open_parts(data: Path, reading: Reading) -> Source:
     from ..engines import open_source
 
     if not is_many(data):
-        check_readable(data)
+        check_table(data)
     return open_source(data, reading)
 
 
