@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, Flags, NDArray, np
-from .library import address, below, library, weights
+from .library import below, library, of_rows
 
 Cells = NDArray[np.int16]
 
@@ -39,10 +39,9 @@ class Knots:
     def cells(self, x: Array, out: Cells) -> None:
         """Enter in the first columns of `out` (n, ·), contiguous, how many knots are at most each of x, −1 for NaN."""
         x = _regular(x)
-        fits = out.flags.c_contiguous and len(out) == len(x) and out.shape[1] >= x.shape[1] == len(self.starts) - 1
-        if not fits:
+        if len(out) != len(x) or not out.shape[1] >= x.shape[1] == len(self.starts) - 1:
             raise ValueError(f"cells {out.shape} of numbers {x.shape} in {len(self.starts) - 1} columns")
-        library().suffice_cells(*_rows(x), address(self.values), address(self.starts), out.shape[1], address(out))
+        library().suffice_cells(*_rows(x), self.values, self.starts, out.shape[1], out)
 
 
 def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array:
@@ -51,8 +50,7 @@ def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array
     if not x.shape[1] == len(knots.starts) - 1 == len(slopes) or len(scores) != len(knots.values):
         raise ValueError(f"numbers {x.shape} with knots of {len(knots.starts) - 1} columns")
     out = np.empty(x.shape)
-    about = address(knots.values), address(scores), address(knots.starts), address(slopes)
-    library().suffice_normal_scores(*_rows(x), *about, x.shape[1], address(out))
+    library().suffice_normal_scores(*_rows(x), knots.values, scores, knots.starts, slopes, x.shape[1], out)
     return out
 
 
@@ -65,9 +63,8 @@ def count_splines(x: Array, knots: Knots, codes: Codes, weight: Array | None, k:
     if len(codes) != len(x):
         raise ValueError(f"{len(x)} numbers of {len(codes)} rows")
     out = np.zeros((2, k, len(knots.values)))
-    _held, weights_at = weights(weight, len(x))
-    about = address(knots.values), address(knots.starts), address(codes), weights_at
-    library().suffice_count_splines(*_rows(x), *about, k, address(out))
+    of_rows(len(x), weight)
+    library().suffice_count_splines(*_rows(x), knots.values, knots.starts, codes, weight, k, out)
     return np.asarray(out[0] + out[1])
 
 
@@ -79,10 +76,8 @@ def between_knots(x: Array, knots: Array, values: Array) -> Array:
     x = _regular(x)
     if values.shape[1] != len(knots) or len(knots) < 2:
         raise ValueError(f"values at {values.shape[1]} of {len(knots)} knots")
-    by_knot, knots = np.ascontiguousarray(values.T), np.ascontiguousarray(knots, dtype=np.float64)
     out = np.empty((len(x), len(values)))
-    about = address(knots), len(knots), address(by_knot), len(values), address(out)
-    library().suffice_between_knots(address(x), len(x), x.strides[0] // x.itemsize, *about)
+    library().suffice_between_knots(*_rows(x), knots, len(knots), values.T, len(values), out)
     return out
 
 
@@ -98,14 +93,11 @@ def spline_ratios(
     codes, first = below(codes, k), knots.starts[:-1]
     if m != len(knots.values) or len(codes) != n or len(removed) != n:
         raise ValueError(f"{n} numbers of {len(codes)} rows, {len(removed)} weights, counts of {m} knots")
-    sums, classes = counts.sum(axis=0), np.ascontiguousarray(np.add.reduceat(counts, first, axis=1).T)
-    out, parts, by_knot = np.empty((d, 2, a, n, k)), np.empty((d, 2, n)), np.ascontiguousarray(counts.T)
-    removed, amounts = np.ascontiguousarray(removed, dtype=np.float64), np.array(strengths, dtype=np.float64)
-    about = *map(address, (knots.values, knots.starts, by_knot, sums, classes)), k
-    given = *map(address, (codes, removed, amounts)), a
-    library().suffice_spline_ratios(*_rows(x), *about, *given, address(out), address(parts))
+    out, parts = np.empty((d, 2, a, n, k)), np.empty((d, 2, n))
+    about = knots.values, knots.starts, counts.T, counts.sum(axis=0), np.add.reduceat(counts, first, axis=1).T, k
+    library().suffice_spline_ratios(*_rows(x), *about, codes, removed, strengths, a, out, parts)
     np.log(out, out=out)
-    library().suffice_blend(address(out), address(parts), d, a, n, k)
+    library().suffice_blend(out, parts, d, a, n, k)
     return np.asarray(out[:, 0])
 
 
@@ -115,16 +107,15 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     `levels` (n, p) are counted through all columns, those of a column after those of the columns before it, −1 where
     missing.
     """
-    levels, codes = np.ascontiguousarray(levels, dtype=np.int64), below(codes, k)
+    codes = below(codes, k)
     if len(codes) != len(levels):
         raise ValueError(f"levels of {len(levels)} rows, and classes of {len(codes)}")
     if levels.size and int(levels.max()) >= size:
         raise ValueError(f"level {levels.max()} of {size}")
     out = np.zeros((k, size, size))
     order = np.argsort(codes, kind="stable")  # the counts of one class stay near the processor
-    _held, weights_at = weights(weight, len(levels))
-    about = address(order), address(codes), weights_at
-    library().suffice_count_pairs(address(levels), *levels.shape, *about, size, address(out))
+    of_rows(len(levels), weight)
+    library().suffice_count_pairs(levels, *levels.shape, order, codes, weight, size, out)
     out += np.triu(out, 1).swapaxes(1, 2)
     return out
 
@@ -134,15 +125,13 @@ def mean_over_parents(levels: Codes, alone: Array, table: NDArray[np.floating]) 
 
     Of rows of `levels` (n, p) a missing one is −1; `table` (L, L) has single or double precision.
     """
-    single, size = table.dtype == np.float32, len(alone)
-    own, logs = np.ascontiguousarray(table), np.ascontiguousarray(alone, dtype=np.float64)
+    single, size, own = table.dtype == np.float32, len(alone), np.ascontiguousarray(table)
     below(levels.reshape(-1) + 1, size + 1)
     if own.shape != (size, size) or not (single or table.dtype == np.float64):
-        raise ValueError(f"levels {levels.shape}, and tables {own.shape} of {own.dtype} beside {logs.shape}")
-    rows, (n, p) = np.ascontiguousarray(levels, dtype=np.int64), levels.shape
+        raise ValueError(f"levels {levels.shape}, and tables {own.shape} of {own.dtype} beside {alone.shape}")
+    n, p = levels.shape
     room, out = np.empty(2 * p), np.empty(n)
-    given = address(rows), n, p, address(logs), address(own), size, int(single)
-    library().suffice_mean_over_parents(*given, address(room), address(out))
+    library().suffice_mean_over_parents(levels, n, p, alone, own, size, int(single), room, out)
     return out
 
 
@@ -156,10 +145,8 @@ def shares_in_orders(shares: Array, alone: Array, seen: Flags, orders: Codes) ->
     fits = shares.shape[3] == d and alone.shape == (k, n, d) and seen.shape == (n, d) and orders.shape == (count, d)
     if not fits or not (np.sort(orders, axis=1) == np.arange(d)).all():
         raise ValueError(f"shares {shares.shape} of cells {seen.shape} in orders {orders.shape}")
-    kinds = (shares, np.float64), (alone, np.float64), (seen, np.bool_), (orders, np.int64)
-    kept = [np.ascontiguousarray(own, dtype=kind) for own, kind in kinds]
     room, out = np.empty((2, d)), np.empty((count, k, n, d))
-    library().suffice_shares_in_orders(*map(address, kept), count, k, n, d, address(room), address(out))
+    library().suffice_shares_in_orders(shares, alone, seen, orders, count, k, n, d, room, out)
     return out
 
 
@@ -170,4 +157,4 @@ def _regular(x: Array) -> Array:
 
 
 def _rows(x: Array) -> tuple[Any, ...]:
-    return address(x), *x.shape, *(step // x.itemsize for step in x.strides)
+    return x, *x.shape, *(step // x.itemsize for step in x.strides)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, Flags, NDArray, np
-from .library import address, library
+from .library import library
 
 MOST_WEIGHT = 2**27  # that whole numbers may add up to, so that sums of their products are exact
 ROWS = 20  # bits that count the rows of a node, below those of its hessian
@@ -42,15 +42,13 @@ def grow(
     fits = 0 <= int(codes.min()) <= int(codes.max()) < k and int(weight.min()) >= 0
     if not fits or int(weight.sum()) >= MOST_WEIGHT:
         raise ValueError(f"class numbers or weights of rows of {k} classes")
-    cells = np.ascontiguousarray(cells, dtype=np.int16)
     held = (weight.astype(np.uint64) << np.uint64(32)) | codes.astype(np.uint64)
     width = int(cells.max()) - int(cells.min()) + 1
     room: list[NDArray[Any]] = [np.arange(n, dtype=np.int32), np.arange(d, dtype=np.int32), np.empty(d, np.int32)]
     room += [np.zeros(2 * k, np.int64), np.empty(n, np.int16), np.empty(n, np.uint64)]
     room += [np.empty(max(n, width), np.int32), np.empty(2 * n, np.uint64)]
     nodes, gain, count = np.empty((2 * n, 5), np.int32), np.empty(2 * n), np.zeros(1, np.int64)
-    given = address(cells), n, d, k, address(held), tries, least, int(drawn), tree
-    library().suffice_grow(*given, *map(address, room), address(nodes), address(gain), address(count))
+    library().suffice_grow(cells, n, d, k, held, tries, least, int(drawn), tree, *room, nodes, gain, count)
     made = int(count[0])
     return Nodes(nodes[:made, 2].copy(), nodes[:made, 3].copy(), nodes[:made, 4].copy(), gain[:made].copy())
 
@@ -128,12 +126,11 @@ class Grower:
             len(scores),
             len(drawn.seeds),
         )
-        if scores.shape != (k, n) or not scores.flags.c_contiguous or scores.dtype != np.float64:
+        if scores.shape != (k, n):
             raise ValueError(f"scores {scores.shape} of {n} rows")
-        columns, seeds = np.ascontiguousarray(drawn.columns, np.int32), np.ascontiguousarray(drawn.seeds, np.int64)
+        columns, some = drawn.columns, drawn.rows
         if len(columns) != rounds or not columns.size or int(columns.min()) < 0 or int(columns.max()) >= d:
             raise ValueError(f"columns {columns.shape} of {d}, in {rounds} rounds")
-        some = None if drawn.rows is None else np.ascontiguousarray(drawn.rows, np.uint8)
         if some is not None and (some.shape != (rounds, inside) or not some.any(axis=1).all()):
             raise ValueError(f"0 rows that count, or not {inside} rows in each of {rounds} rounds")
         if rounds and not 0 <= int(self._codes.min()) <= int(self._codes.max()) < max(k, 2):
@@ -141,11 +138,10 @@ class Grower:
         trees = rounds * k
         nodes, whole = np.empty((2 * most * trees, NODE), np.int32), np.empty((2 * most * trees, 2), np.int64)
         value, sizes, along = np.empty(2 * most * trees), np.zeros(trees, np.int64), np.empty((rounds, k, n - inside))
-        given = address(self._cells), n, columns.shape[1], address(columns), address(self._starts)
-        rows = address(self._codes), address(self._weight), inside, k, address(scores), rate, rounds
-        draws = None if some is None else address(some), address(seeds)
-        room = np.empty((k, inside)), *self._room, nodes, whole, value, sizes, along
-        library().suffice_boost(*given, *rows, *draws, *self._limits, self._slots, *map(address, room))
+        given = self._cells, n, columns.shape[1], columns, self._starts, self._codes, self._weight, inside, k
+        limits, room = (*self._limits, self._slots), (np.empty((k, inside)), *self._room)
+        made = nodes, whole, value, sizes, along
+        library().suffice_boost(*given, scores, rate, rounds, some, drawn.seeds, *limits, *room, *made)
         size = int(sizes.sum())
         nodes = nodes[:size]
         found = nodes[:, 0].copy(), nodes[:, 1].copy(), nodes[:, 2].astype(np.bool_), nodes[:, 3].copy()

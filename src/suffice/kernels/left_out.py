@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, np
-from .library import address, below, library
+from .library import KINDS, below, library
 
 
 class Leaving(NamedTuple):
@@ -36,10 +36,7 @@ class Leaving(NamedTuple):
         average row of the class takes of `pulled` (n, a), none if that is None, and of every square.
         """
         _check(self.rows, strengths, 3, squares, cross, length, *([] if pulled is None else [pulled]))
-        least = np.array([floor])
-        given = None if pulled is None else address(pulled)
-        about = address(self.rows), address(strengths), address(least)
-        library().suffice_take_out(address(squares), address(cross), address(length), given, *squares.shape, *about)
+        library().suffice_take_out(squares, cross, length, pulled, *squares.shape, self.rows, strengths, floor)
 
     def log_densities(self, squares: Array, kept: Array, place: Codes, terms: Array, dets: Array) -> None:
         """Make of `squares` (n, a), log(1 + ·) by now, constant − ½ log |A| − slope log(1 + ·).
@@ -48,12 +45,11 @@ class Leaving(NamedTuple):
         constants and the slopes (2, kinds, a); `dets` (2, a) are log |A| of all rows and what an average row takes.
         """
         _check(self.rows, dets, 2, squares, kept)
-        kinds, place = terms.shape[1], np.ascontiguousarray(place, dtype=np.int64)
-        fits = terms.shape == (2, kinds, squares.shape[1]) and terms.flags.c_contiguous and place.shape == (len(kept),)
+        kinds = terms.shape[1]
+        fits = terms.shape == (2, kinds, squares.shape[1]) and place.shape == (len(kept),)
         if not fits or (len(place) and not 0 <= int(place.min()) <= int(place.max()) < kinds):
             raise ValueError(f"rows of kinds other than {kinds}, or terms {terms.shape} of these")
-        about = address(self.rows), address(place), *map(address, terms), address(dets)
-        library().suffice_student(address(squares), address(kept), *squares.shape, *about)
+        library().suffice_student(squares, kept, *squares.shape, self.rows, place, *terms, dets)
 
 
 def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:
@@ -61,8 +57,6 @@ def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:
     shape = rows.shape[1], strengths.shape[1]
     if strengths.shape[0] != lines or any(own.shape != shape for own in made):
         raise ValueError(f"terms {[own.shape for own in made]} of {rows.shape[1]} rows and strengths {strengths.shape}")
-    if any(not own.flags.c_contiguous or own.dtype != np.float64 for own in (rows, strengths, *made)):
-        raise ValueError("terms of rows left out that are not contiguous numbers")
 
 
 class Tempered:
@@ -72,15 +66,14 @@ class Tempered:
         n, k = offset.shape
         if not len(codes) == len(weight) == n:
             raise ValueError(f"offsets {offset.shape} of {len(codes)} rows, and {len(weight)} weights")
-        given = (np.ascontiguousarray(own, dtype=np.float64) for own in (offset, weight / weight.sum()))
-        self._kept, self._sums = (*given, below(codes, k), np.empty(k)), np.empty(3)
-        self._given, self._shape = [address(own) for own in (*self._kept, self._sums)], (n, k)
+        self._sums, self._shape = np.empty(3), (n, k)
+        given = zip("ddlDD", (offset, weight / weight.sum(), below(codes, k), np.empty(k), self._sums), strict=True)
+        self._given = [KINDS[kind].from_param(own) for kind, own in given]  # once, for many calls
 
     def __call__(self, scores: Array, t: float = 1.0) -> tuple[float, float, float]:
         """Return the loss at t, in nats, and its first two derivatives."""
         if scores.shape != self._shape:
             raise ValueError(f"scores {scores.shape} beside offsets {self._shape}")
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
-        library().suffice_tempered(address(scores), *self._given, *self._shape, t)
+        library().suffice_tempered(scores, *self._given, *self._shape, t)
         loss, slope, curvature = self._sums.tolist()
         return loss, slope, curvature

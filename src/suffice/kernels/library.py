@@ -4,44 +4,79 @@ from __future__ import annotations
 
 import ctypes
 import zlib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Codes, NDArray, np
 
 FOLDER = Path(__file__).parent
 NAMES = ("_kernels.so", "_kernels.dll")
 
-# What each function takes: "p" an array, "n" a whole number, "f" any number.
+# What each function takes: "n" a whole number, "f" any number, else arrays, of which it writes to those in capitals.
 FUNCTIONS = {
-    "suffice_leaves": "pppnnpnnp",
-    "suffice_add_values": "pppnpnnpppnp",
-    "suffice_count_leaves": "pppnpnnppnp",
-    "suffice_sum_leaves": "pppnpnnppnnp",
-    "suffice_left_out_shares": "pppnnpnppppnpp",
-    "suffice_cells": "pnnnnppnp",
-    "suffice_normal_scores": "pnnnnppppnp",
-    "suffice_count_splines": "pnnnnppppnp",
-    "suffice_count_pairs": "pnnpppnp",
-    "suffice_shares_in_orders": "ppppnnnnpp",
-    "suffice_between_knots": "pnnpnpnp",
-    "suffice_spline_ratios": "pnnnnpppppnpppnpp",
-    "suffice_blend": "ppnnnn",
-    "suffice_mean_over_parents": "pnnppnnpp",
-    "suffice_invert": "pnnpp",
-    "suffice_fill": "pppppnppppnppppnpppppp",
-    "suffice_take_out": "ppppnnppp",
-    "suffice_shapley": "pppnpnnpppnpnnppp",
-    "suffice_add_in_orders": "pnpnpnnnppnnnpppppnpppp",
-    "suffice_student": "ppnnppppp",
-    "suffice_tempered": "ppppppnnf",
-    "suffice_standardize": "pppnnnnp",
-    "suffice_observed": "ppppnnnppnppppp",
-    "suffice_grow": "pnnnpnnnnppppppppppp",
-    "suffice_boost": "pnnppppnnpfnppnnnnnpppppppppppppppp",
+    "suffice_leaves": "plinnsnnL",
+    "suffice_add_values": "plinsnniddnD",
+    "suffice_count_leaves": "plinsnnldnD",
+    "suffice_sum_leaves": "plinsnnldnnD",
+    "suffice_left_out_shares": "llbnndnldddnDD",
+    "suffice_cells": "pnnnndlnS",
+    "suffice_normal_scores": "pnnnnddldnD",
+    "suffice_count_splines": "pnnnndlldnD",
+    "suffice_count_pairs": "lnnlldnD",
+    "suffice_shares_in_orders": "ddblnnnnDD",
+    "suffice_between_knots": "pnndndnD",
+    "suffice_spline_ratios": "pnnnndldddnlddnDD",
+    "suffice_blend": "Ddnnnn",
+    "suffice_mean_over_parents": "lnndpnnDD",
+    "suffice_invert": "DnnDD",
+    "suffice_fill": "dblldnlldbnddddnDDDDDL",
+    "suffice_take_out": "DdDdnnddd",
+    "suffice_shapley": "plinsnndidndnnDLD",
+    "suffice_add_in_orders": "dndndnnnlbnnnddddlnDLDD",
+    "suffice_student": "Ddnndlddd",
+    "suffice_tempered": "dddlDDnnf",
+    "suffice_standardize": "dddnnnnD",
+    "suffice_observed": "dDdbnnnddndDLDD",
+    "suffice_grow": "snnnUnnnnIIILSUIUIDL",
+    "suffice_boost": "snnilldnnDfnblnnnnnDpIIpppIDIIppDLD",
 }
-KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_double}
+OF_ARRAYS = {"d": np.float64, "l": np.int64, "i": np.int32, "s": np.int16, "b": np.bool_, "u": np.uint64, "p": None}
+
+
+class Pointer(ctypes.c_void_p):
+    """Where an array begins, which is there as long as this is."""
+
+    array: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An array as a function takes it, one number of this `type` after the other; None for any, as they lie.
+
+    It is made so, or refused where it is `written` to. Without an array there is none, and one that has been taken
+    already stays as it is.
+    """
+
+    type: Any
+    written: bool
+
+    def from_param(self, array: Any) -> Pointer | None:
+        """Return where the array begins."""
+        if array is None or isinstance(array, Pointer):
+            return array
+        own = array if self.type is None else np.asarray(array, dtype=self.type, order="C")
+        if self.written and own is not array:
+            raise ValueError(f"an array to write to, {array.dtype} {array.shape}, that is no contiguous {own.dtype}")
+        found = Pointer(own.__array_interface__["data"][0])
+        found.array = own
+        return found
+
+
+KINDS: dict[str, Any] = {"n": ctypes.c_int64, "f": ctypes.c_double}
+KINDS |= {letter: Taken(of, False) for letter, of in OF_ARRAYS.items()}
+KINDS |= {letter.upper(): Taken(of, True) for letter, of in OF_ARRAYS.items()}
 
 
 @cache
@@ -75,24 +110,14 @@ def digest() -> int:
     return zlib.crc32(b"".join(own.read_bytes() for own in sorted(FOLDER.glob("*.[ch]"))))
 
 
-def address(array: NDArray[Any]) -> int:
-    """Return where an array begins."""
-    return int(array.__array_interface__["data"][0])
-
-
 def below(codes: Codes, k: int) -> Codes:
-    """Return class numbers (n,) as the library reads them; ValueError if some are not below k."""
-    found = np.ascontiguousarray(codes, dtype=np.int64)
-    if len(found) and not 0 <= int(found.min()) <= int(found.max()) < k:
-        raise ValueError(f"class numbers from {found.min()} to {found.max()} of {k} classes")
-    return found
+    """Return class numbers (n,); ValueError if some are not below k."""
+    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < k:
+        raise ValueError(f"class numbers from {codes.min()} to {codes.max()} of {k} classes")
+    return codes
 
 
-def weights(weight: Array | None, n: int) -> tuple[Array | None, int | None]:
-    """Return weights (n,) as the library reads them, and where they begin; None for rows of weight 1."""
-    if weight is None:
-        return None, None
-    if len(weight) != n:
-        raise ValueError(f"{n} rows, and weights of {len(weight)}")
-    found = np.ascontiguousarray(weight, dtype=np.float64)
-    return found, address(found)
+def of_rows(n: int, *arrays: NDArray[Any] | None) -> None:
+    """Raise ValueError unless all arrays that there are have n rows."""
+    if any(own is not None and len(own) != n for own in arrays):
+        raise ValueError(f"{n} rows, and others of {[len(own) for own in arrays if own is not None]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, Flags, np
-from .library import address, below, library
+from .library import below, library
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,12 @@ class ObservedDistances:
         (_, g, d, _), (n, k) = self.matrices.shape, (len(cells), len(means))
         if not (cells.shape == (n, d) and means.shape == (k, d) and alike.shape == (n,) and g in (1, k)):
             raise ValueError(f"cells {cells.shape} and means {means.shape} beside {g} covariances of {d} columns")
-        kept = cells, means, self.sd, np.log(self.sd), self.log_det, self.matrices
-        each = [np.ascontiguousarray(own, dtype=np.float64) for own in kept]
-        rows, centers, sd, logs, log_det, matrices = map(address, each)
-        like, z = np.ascontiguousarray(alike, dtype=np.uint8), np.empty((k, n, d))
-        library().suffice_standardize(rows, centers, sd, n, d, k, g, address(z))
-        white, room, at = z @ each[-1][1], np.empty((d + 1, d)), np.empty(d, dtype=np.int64)
+        z = np.empty((k, n, d))
+        library().suffice_standardize(cells, means, self.sd, n, d, k, g, z)
+        white, room, at = z @ self.matrices[1], np.empty((d + 1, d)), np.empty(d, dtype=np.int64)
         squares, dets = np.empty((2, n, k))
-        given = address(z), address(white), rows, address(like)
-        about = logs, log_det, g, matrices, *map(address, (room, at, squares, dets))
-        library().suffice_observed(*given, n, d, k, *about)
+        about = np.log(self.sd), self.log_det, g, self.matrices
+        library().suffice_observed(z, white, cells, alike, n, d, k, *about, room, at, squares, dets)
         return squares, dets
 
 
@@ -55,7 +51,7 @@ def inverses(matrices: Array) -> tuple[Array, Array]:
     found = np.array(matrices, dtype=np.float64, order="C")
     *shape, d, _ = found.shape
     log_det, room = np.empty((*shape, 1)), np.empty((d + 1, d))
-    library().suffice_invert(address(found), log_det.size, d, address(room), address(log_det))
+    library().suffice_invert(found, log_det.size, d, room, log_det)
     return found, log_det
 
 
@@ -79,18 +75,13 @@ def fill_in(
     shapes = [own.shape for own in (mean, seen, *matrices, *sums)]
     fits = shapes == [(k, d), (s, d), (c, d, d), (c, d, d), (c,), (k, d), (len(sums[2]), d, d), sums[2].shape]
     fits &= all(len(own) == s for own in patterns) and all(len(own) == r for own in rows)
-    if not fits or (np.diff(rows[0]) < 0).any() or any(not own.flags.c_contiguous for own in sums):
+    if not fits or (np.diff(rows[0]) < 0).any():
         raise ValueError(f"rows {cells.shape} and their patterns, with means, matrices and sums {shapes}")
     whole = (rows[0], s), (rows[1], k), (patterns[1], c), (patterns[2], len(sums[2]))
     pattern, owner, which, unit = (below(codes, most) for codes, most in whole)
-    numbers = (cells, rows[2], patterns[3], mean, *matrices)
-    own, weight, mass, means, *laws = (np.ascontiguousarray(each, dtype=np.float64) for each in numbers)
-    shown, centred = (np.ascontiguousarray(each, dtype=np.uint8) for each in (seen, rows[3]))
     delta, room, places = np.empty((r, d)), np.empty((d + 2) * d), np.empty(d, dtype=np.int64)
-    by_pattern = [address(each) for each in (own, shown, which, unit, mass)]
-    by_row = [address(each) for each in (pattern, owner, weight, centred)]
-    made = [address(each) for each in (delta, *sums, room, places)]
-    library().suffice_fill(*by_pattern, s, *by_row, r, *map(address, (means, *laws)), d, *made)
+    given = cells, seen, which, unit, patterns[3], s, pattern, owner, *rows[2:], r, mean, *matrices
+    library().suffice_fill(*given, d, delta, *sums, room, places)
     return delta
 
 
@@ -122,9 +113,7 @@ class Laws:
         laws = self.constant, self.df, self.inflation, self.log_share, self.starts
         fits = orders.shape == (2, d) and self.constant.shape == (m, d + 1) and self.log_scale.shape == (g, d)
         fits &= missing.shape == (n, d) and {own.shape for own in sums} == {(n, k, d)} and g in (1, m)
-        fits &= all(own.flags.c_contiguous for own in (white, matrix, self.log_scale, orders, missing, *laws, *sums))
-        fits &= {own.dtype.char for own in (white, matrix, self.log_scale, *laws[:-1], *sums)} == {"d"}
-        fits &= missing.dtype == np.bool_ and all(own.shape == (m,) for own in laws[1:-1])
+        fits &= all(own.shape == (m,) for own in laws[1:-1])
         fits &= bool((np.sort(orders, axis=1) == np.arange(d)).all()) and int(self.starts[-1]) == m
         if not fits or matrix.shape[2] != d or not (fixed or wide == d):
             raise ValueError(f"rows {white.shape} and matrices {matrix.shape} in orders {orders.shape} of {k} classes")
@@ -132,7 +121,5 @@ class Laws:
         room = np.empty(4 * g * d * (most + 1) + most * (most + 1) + (m + k) * d)
         marks = np.empty(most + d, dtype=np.int64)
         step, apart = (own[0].size if len(own) > 1 else 0 for own in (white, matrix))
-        here = address(white), step, address(matrix), apart, address(self.log_scale), g, wide, int(fixed)
-        rows = address(orders), address(missing), n, d, most
-        made = (address(room), address(marks), *map(address, sums), None)[:4]
-        library().suffice_add_in_orders(*here, *rows, *map(address, laws), k, *made)
+        here = white, step, matrix, apart, self.log_scale, g, wide, int(fixed), orders, missing, n, d, most
+        library().suffice_add_in_orders(*here, *laws, k, room, marks, *(*sums, None)[:2])

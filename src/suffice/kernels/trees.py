@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, Flags, NDArray, np
-from .library import address, below, library, weights
+from .library import below, library, of_rows
 
 WIDEST = 2**15  # columns that nodes can name, by their place among those asked
 LARGEST = 2**16  # nodes of a tree that a node can name
@@ -74,14 +74,13 @@ class Packed:
         nodes[:, 0] = 2 * np.where(ends, 0, column) + goes_left
         nodes[:, 1] = np.where(ends, 0, threshold + goes_left)
         nodes[:, 2], nodes[:, 3] = left - begin, right - begin
-        counted = np.ascontiguousarray(leaf, dtype=np.int32)
-        return cls(nodes, np.ascontiguousarray(roots, dtype=np.int64), counted, d, asked, int(ends.sum()))
+        return cls(nodes, roots.astype(np.int64), leaf.astype(np.int32), d, asked, int(ends.sum()))
 
     def leaves_of(self, cells: Cells, first: int, last: int) -> Codes:
         """Return the leaf (trees, n), counted through all trees, of rows in the trees from one number to another."""
         cells = self._readable(cells)
         out = np.empty((last - first, len(cells)), dtype=np.int64)
-        library().suffice_leaves(*self._trees, first, last, *_shape(cells), address(out))
+        library().suffice_leaves(*self._trees, first, last, cells, *cells.shape, out)
         return out
 
     def add_values(self, cells: Cells, only: NDArray[np.int32], alone: Array, values: Array, total: Array) -> None:
@@ -90,39 +89,30 @@ class Packed:
         Of a tree with values for one class, `only` (trees,) names it, and `alone` (L,) has them; else it is −1.
         """
         cells = self._readable(cells)
-        _alike(cells, total)
-        if (
-            not total.flags.c_contiguous
-            or not values.flags.c_contiguous
-            or values.shape != (self.leaves, total.shape[1])
-            or len(alone) != self.leaves
-            or len(only) != len(self.roots)
-        ):
+        of_rows(len(cells), total)
+        k = total.shape[1]
+        if values.shape != (self.leaves, k) or len(alone) != self.leaves or len(only) != len(self.roots):
             raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
-        here = *self._trees, len(self.roots), *_shape(cells)
-        library().suffice_add_values(
-            *here, address(only), address(alone), address(values), values.shape[1], address(total)
-        )
+        here = *self._trees, len(self.roots), cells, *cells.shape
+        library().suffice_add_values(*here, only, alone, values, k, total)
 
     def count(self, cells: Cells, codes: Codes, k: int, weight: Array | None) -> Array:
         """Return the weights (k, L) of rows of class `codes` (n,) by the leaves in which they end."""
         cells, codes = self._readable(cells), below(codes, k)
-        _alike(cells, codes)
-        _held, weights_at = weights(weight, len(cells))
+        of_rows(len(cells), codes, weight)
         out = np.zeros((k, self.leaves))
-        here = *self._trees, len(self.roots), *_shape(cells), address(codes)
-        library().suffice_count_leaves(*here, weights_at, self.leaves, address(out))
+        here = *self._trees, len(self.roots), cells, *cells.shape
+        library().suffice_count_leaves(*here, codes, weight, self.leaves, out)
         return out
 
     def add_sums(self, cells: Cells, codes: Codes, values: Array, total: Array) -> None:
         """Add to `total` (k, L, m) the rows' values (n, m) by class and the leaves in which they end."""
         cells, codes = self._readable(cells), below(codes, len(total))
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        _alike(cells, codes, values)
-        if not total.flags.c_contiguous or total.shape[1:] != (self.leaves, values.shape[1]):
+        of_rows(len(cells), codes, values)
+        if total.shape[1:] != (self.leaves, values.shape[1]):
             raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
-        here = *self._trees, len(self.roots), *_shape(cells), address(codes), address(values)
-        library().suffice_sum_leaves(*here, values.shape[1], self.leaves, address(total))
+        here = *self._trees, len(self.roots), cells, *cells.shape
+        library().suffice_sum_leaves(*here, codes, values, values.shape[1], self.leaves, total)
 
     def add_shapley_values(
         self, cells: Cells, share: Array, asked: Codes, depth: int, only: NDArray[np.int32], values: Array, total: Array
@@ -138,16 +128,15 @@ class Packed:
         if total.shape != (*cells.shape, k) or len(share) != len(self.nodes) or len(values) != self.leaves:
             raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
         found = total if self.asked is None and total.flags.c_contiguous else np.zeros((*own.shape, k))
-        share, values, steps = np.ascontiguousarray(share), np.ascontiguousarray(values), depth + 1
+        steps = depth + 1
         blocks = np.minimum(asked // 8 + 1, MOST_POINTS // 4)  # of four points
         for count in np.unique(blocks).tolist():
             some = np.flatnonzero(blocks == count)
-            roots, classes, nodes = self.roots[some], np.ascontiguousarray(only[some]), gauss_legendre(4 * count)
+            nodes = gauss_legendre(4 * count)
             room = np.empty((steps * ((k + 1) * ROWS + 2) + 3) * len(nodes) + steps + own.shape[1] * k * ROWS)
             marks = np.empty(own.shape[1] + steps * (3 + ROWS // 8), dtype=np.int64)
-            here = address(self.nodes), address(roots), address(self.leaf), len(roots), *_shape(own), address(share)
-            there = address(nodes), len(nodes), depth, address(room), address(marks), address(found)
-            library().suffice_shapley(*here, address(classes), address(values), k, *there)
+            here = self.nodes, self.roots[some], self.leaf, len(some), own, *own.shape, share, only[some]
+            library().suffice_shapley(*here, values, k, nodes, len(nodes), depth, room, marks, found)
         if found is not total:
             total[:, slice(None) if self.asked is None else self.asked] += found
 
@@ -159,36 +148,24 @@ class Packed:
         Shares are (m_c + t base_c) / (m + t) at every strength t of `at`, summed over the trees `free` (trees, n) for a
         row; m are the weights `counts` (L, k) less `removed` (n,) of its class where that leaf is its `own`.
         """
-        codes, counts, k = below(codes, counts.shape[1]), np.ascontiguousarray(counts), counts.shape[1]
+        codes, k = below(codes, counts.shape[1]), counts.shape[1]
         (trees, n), shapes = own.shape, {shown.shape, free.shape, (len(own), len(codes)), (len(own), len(removed))}
         if shapes != {own.shape} or len(counts) != self.leaves or len(base) != k:
             raise ValueError(f"leaves of {own.shape} trees and rows, {sorted(shapes)}, and counts {counts.shape}")
         if own.size and not 0 <= min(own.min(), shown.min()) <= max(own.max(), shown.max()) < self.leaves:
             raise ValueError(f"leaves that are none of {self.leaves}")
-        total, room, *rest = np.zeros((len(at), n, k)), np.empty(k), *map(np.ascontiguousarray, (removed, base, at))
-        of_trees = [np.ascontiguousarray(each) for each in (own, shown, free)]
-        here = *map(address, of_trees), trees, n, address(counts), k, address(codes)
-        library().suffice_left_out_shares(*here, *map(address, rest), len(at), address(room), address(total))
+        total, here = np.zeros((len(at), n, k)), (own, shown, free, trees, n, counts, k, codes)
+        library().suffice_left_out_shares(*here, removed, base, at, len(at), np.empty(k), total)
         return total
 
     @property
-    def _trees(self) -> tuple[int, int, int]:
-        return address(self.nodes), address(self.roots), address(self.leaf)
+    def _trees(self) -> tuple[NDArray[np.uint16], Codes, NDArray[np.int32]]:
+        return self.nodes, self.roots, self.leaf
 
     def _readable(self, cells: Cells) -> Cells:
         if cells.shape[1] < self.d:
             raise ValueError(f"{cells.shape[1]} columns, where trees ask {self.d}")
-        return np.ascontiguousarray(cells if self.asked is None else cells[:, self.asked], dtype=np.int16)
-
-
-def _shape(cells: Cells) -> tuple[Any, ...]:
-    return address(cells), *cells.shape
-
-
-def _alike(cells: Cells, *others: NDArray[Any]) -> None:
-    """Raise ValueError unless all arrays are of as many rows."""
-    if any(len(own) != len(cells) for own in others):
-        raise ValueError(f"{len(cells)} rows, and others of {[len(own) for own in others]}")
+        return cells if self.asked is None else cells[:, self.asked]
 
 
 @cache
