@@ -115,7 +115,7 @@ REFUSED = {
     "an unknown old name": (["rename-class", "MODEL", "Emperor=King"], 1, "no class 'Emperor'"),
     "one model": (["merge", "MODEL", "-o", "MODEL"], 2, "at least two"),
     "another kind of model": (["merge", "MODEL", "OTHER", "-o", "MODEL"], 1, "does not merge with"),
-    "no model": (["merge", "MODEL", "DATA", "-o", "MODEL"], 1, "not a usable suffice model file"),
+    "no model": (["merge", "MODEL", "DATA", "-o", "MODEL"], 1, "is a table, and a model comes first"),
     "rows twice": (["forget", "MODEL", "TWICE", "--target", "species"], 1, "class 'Adelie' cannot be forgotten"),
     "no such column": (["update", "MODEL", "DATA", "--target", "kind"], 1, "no column 'kind' for --target"),
     "a column is missing": (["update", "MODEL", "NARROW", "--target", "species"], 1, "'sex' which the model needs"),

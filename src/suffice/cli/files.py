@@ -12,10 +12,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from cyclopts import Token
 
 from .._files import (
     check_readable,
@@ -98,6 +100,11 @@ def check_table(path: Path) -> None:
     check_readable(path)
     if holds_model(path):
         raise SourceError(f"{str(path)!r} is a model, and a table belongs there. Next: give the file with the rows.")
+
+
+def table_path(kind: type, tokens: Sequence[Token]) -> Path:
+    """Return where a table is; what comes on standard input is kept in a file meanwhile."""
+    return from_stdin() if tokens[0].value == "-" else Path(tokens[0].value)
 
 
 def from_stdin() -> Path:

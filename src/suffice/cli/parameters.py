@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .files import from_stdin
+from .files import table_path
 
 Switch = Annotated[bool, Parameter(show_default=False)]
 KINDS = "text (.csv, .tsv, .txt), Excel (.xlsx), JSON lines (.jsonl), Parquet or Arrow; - for standard input"
@@ -18,12 +17,7 @@ ColumnName = Annotated[str, Parameter(metavar="COLUMN")]
 ColumnNames = Annotated[tuple[ColumnName, ...], Parameter(show_default=False)]
 
 
-def _table_path(kind: type, tokens: Sequence[Token]) -> Path:
-    """Return where a table is; what comes on standard input is kept in a file meanwhile."""
-    return from_stdin() if tokens[0].value == "-" else Path(tokens[0].value)
-
-
-DataPath = Annotated[Path, Parameter(metavar="DATA", converter=_table_path, allow_leading_hyphen=True)]
+DataPath = Annotated[Path, Parameter(metavar="DATA", converter=table_path, allow_leading_hyphen=True)]
 DateOrder = Annotated[
     Literal["day-first", "month-first"] | None,
     Parameter(name="--dates", help="What comes first in dates such as 03/04/2026 that do not say it otherwise."),
