@@ -17,12 +17,14 @@ from cyclopts.validators import Number as Between
 from ..errors import SufficeError, align, one_line
 from .comparison import (
     Result,
+    all_notes,
     behind_the_best,
     curve_of,
     describe,
     render,
     render_curves,
     table_of,
+    with_notes,
     with_titles,
 )
 from .files import check_output, write_table
@@ -194,7 +196,7 @@ def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance
             result.columns = list(training.columns.column_names)
             _run_folds(result, training, parts, fit_peer(name, training), advance)
             return result
-        result.columns, result.left_out = usable_columns(name, training)
+        result.columns, result.left_out = usable_columns(name, training.columns)
         known = by == "loo" and _judge_itself(result, training)
         if not known or name == AUTOMATIC:  # which has chosen by what it says of itself: folds repeat every choice
             note = None if known else result.note  # said of all rows already
@@ -332,5 +334,4 @@ def _render_forward(setup: Facts, models: Sequence[Result], width: int) -> list[
             "periods it is best learned, and what it then loses. Below, the log-loss of each period."
         )
         lines += ["", *with_titles(rows, width), "", *textwrap.wrap(legend, width), "", *align(by_period, width=width)]
-    notes = [f"Note on {own.name}: {note.rstrip('.')}." for own in models for note in own.notes]
-    return [*lines, *([""] if notes else []), *(part for note in notes for part in textwrap.wrap(note, width))]
+    return with_notes(lines, all_notes(models), width)

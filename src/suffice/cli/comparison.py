@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,7 @@ class Result:
 
     def usable(self, training: Training) -> list[str]:
         """Return the columns that the model can use, with a note on others."""
-        self.columns, self.left_out = usable_columns(self.name, training)
+        self.columns, self.left_out = usable_columns(self.name, training.columns)
         if self.left_out:
             self.note(f"left out {', '.join(map(repr, self.left_out))} (text)")
         return self.columns
@@ -187,9 +187,13 @@ def render(setup: Facts, results: Sequence[Result], width: int = WIDTH) -> list[
         *textwrap.wrap(_measure(setup, results), width),
         *_behind(setup, results, width),
     ]
-    notes = _notes(setup, results)
-    wrapped = [part for note in notes for part in broken(note, width)]
-    return [*lines, "", *wrapped] if notes else lines
+    return with_notes(lines, _notes(setup, results), width)
+
+
+def with_notes(lines: list[str], notes: Iterable[str], width: int) -> list[str]:
+    """Return lines with notes below them, each once."""
+    told = [part for note in dict.fromkeys(notes) for part in broken(note, width)]
+    return [*lines, "", *told] if told else lines
 
 
 def with_titles(rows: Sequence[Sequence[str]], width: int) -> list[str]:
@@ -335,6 +339,9 @@ def render_curves(setup: Facts, curves: Sequence[Result], width: int = WIDTH) ->
         )
         lines = [part for line in lines for part in (broken(line, width) if "  " not in line else [line])]
         lines += ["", *textwrap.wrap(about, width)]
-    notes = [f"Note on {own.name}: {text.rstrip('.')}." for own in curves for text in own.notes]
-    told = [part for note in dict.fromkeys(notes) for part in broken(note, width)]
-    return [*lines, "", *told] if notes else lines
+    return with_notes(lines, all_notes(curves), width)
+
+
+def all_notes(models: Sequence[Result]) -> list[str]:
+    """Return what is to be said of each model."""
+    return [f"Note on {own.name}: {note.rstrip('.')}." for own in models for note in own.notes]

@@ -153,18 +153,18 @@ def fit(
     }
     orders, wanted = read_orders(ordered), (*family, *(f"{name}=text" for name in text if model == "nb"))
     if is_many(data) or is_large(data) or engine != "auto":
-        found = declared(data, target, table, weight, common)
-        used, left_out = usable_columns(model, found)
-        estimator = make_estimator(model, families=read_families(wanted, found, data), **options)
+        source, columns = declared(data, target, table, weight, common)
+        used, left_out = usable_columns(model, columns)
+        estimator = make_estimator(model, families=read_families(wanted, columns, data), **options)
         known: Facts = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
-        learn_in_parts(estimator, found, data, target, common, engine=scheduler or engine, **known)
+        learn_in_parts(estimator, source, data, target, common, engine=scheduler or engine, **known)
         rows, unlabelled = estimator.statistics_.rows, estimator._fitted.past.unlabelled
     else:
         with progress_of_em(common, f"Learning from {data.name}"):
             named = (*orders, *text, *(own.rpartition("=")[0] for own in family if "=" in own))
             training = in_order(read_training(data, target, table, weight, common, keep=named), orders)
-            used, left_out = usable_columns(model, training)
-            estimator = make_estimator(model, families=read_families(wanted, training, data), **options)
+            used, left_out = usable_columns(model, training.columns)
+            estimator = make_estimator(model, families=read_families(wanted, training.columns, data), **options)
             estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
             estimator._edit_past(dialect=training.dialect)
         rows, unlabelled = training.columns.num_rows, training.unlabelled

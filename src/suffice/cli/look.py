@@ -207,7 +207,7 @@ def labels(
     check_output(output, [(data, "table")])
     with progress(common, f"Judging the labels of {data.name}"):
         training = read_training(data, target, table, weight, common)
-        used, left_out = usable_columns(model, training)
+        used, left_out = usable_columns(model, training.columns)
         columns = training.columns.select(used)
         estimator = make_estimator(model).fit(columns, training.labels, training.weight, training.groups)
         judged = judge_labels(estimator._fitted, columns, training.labels, training.weight, training.groups)
@@ -310,7 +310,7 @@ def cells(
         training = (
             _unlabelled(data, table, common) if target is None else read_training(data, target, table, None, common)
         )
-        used, left_out = usable_columns(model, training)
+        used, left_out = usable_columns(model, training.columns)
         columns = training.columns.select(used)
         estimator = make_estimator(model).fit(columns, training.labels, None, training.groups)
         told = None if target is None else training.labels

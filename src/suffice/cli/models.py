@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -67,11 +66,11 @@ def make_estimator(name: str, **settings: Any) -> GenerativeEstimator:
     return NaiveBayes(**given) if name == "nb" else GaussianDiscriminant(**GAUSSIANS[name], **given)
 
 
-def read_families(wanted: Sequence[str], training: Training | Declared, path: Path) -> dict[str, str] | None:
+def read_families(wanted: Sequence[str], table: Table, path: Path) -> dict[str, str] | None:
     """Return the family of each column that has one, from `NAME` (all numbers) and `COLUMN=NAME`; None if no column."""
     from ..estimate import FAMILIES
 
-    columns = list(training.columns.column_names)
+    columns = list(table.column_names)
     every: dict[str, str] = {}
     single: dict[str, str] = {}
     for text in wanted:
@@ -85,16 +84,23 @@ def read_families(wanted: Sequence[str], training: Training | Declared, path: Pa
         if given:
             single[column] = name
         else:
-            every = dict.fromkeys(columns if name == "categorical" else training.numeric, name)
+            every = dict.fromkeys(columns if name == "categorical" else numeric_columns(table), name)
     return {**every, **single} or None
 
 
-def usable_columns(name: str, training: Training | Declared) -> tuple[list[str], list[str]]:
+def numeric_columns(table: Table) -> list[str]:
+    """Return the names of the columns that a Gaussian can learn from."""
+    from ..table import read_schema
+
+    return [str(column.name) for column in read_schema(table).columns if column.kind.is_number]
+
+
+def usable_columns(name: str, table: Table) -> tuple[list[str], list[str]]:
     """Return the columns a model can use and those it leaves out; SchemaError if it can use none."""
-    names = list(training.columns.column_names)
+    names = list(table.column_names)
     if name in ("auto", "forest", "nb"):
         return names, []
-    used = training.numeric
+    used = numeric_columns(table)
     if not used:
         raise SchemaError(
             f"--model {name} learns from numeric and boolean columns, and {quoted(names)} "
@@ -152,23 +158,8 @@ def open_parts(data: Path, reading: Reading) -> Source:
     return open_source(data, reading)
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """What is known of a table in parts before it is learned from; `columns` has no row, `source` all of them."""
-
-    columns: Table
-    source: Source
-
-    @property
-    def numeric(self) -> list[str]:
-        """The names of the columns that a Gaussian can learn from."""
-        from ..table import read_schema
-
-        return [str(column.name) for column in read_schema(self.columns).columns if column.kind.is_number]
-
-
-def declared(data: Path, target: str, table: TableOptions, weight: str | None, common: Common) -> Declared:
-    """Return the columns of a table in parts that a model may learn from."""
+def declared(data: Path, target: str, table: TableOptions, weight: str | None, common: Common) -> tuple[Source, Table]:
+    """Return a table in parts, and those of its columns that a model may learn from, without a row."""
     import pyarrow as pa
 
     if table.auto_drop:
@@ -184,16 +175,15 @@ def declared(data: Path, target: str, table: TableOptions, weight: str | None, c
         raise nothing_left(target)
     empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]
     remark_empty(empty, len(used), common)
-    columns = source.declared([name for name in used if name not in empty])
-    return Declared(columns, source)
+    return source, source.declared([name for name in used if name not in empty])
 
 
 def learn_in_parts(
-    estimator: GenerativeEstimator, table: Declared, data: Path, target: str, common: Common, **told: Any
+    estimator: GenerativeEstimator, source: Source, data: Path, target: str, common: Common, **told: Any
 ) -> None:
     """Fit to a table in parts."""
     with rows_progress(common, f"Learning from {data.name}") as watch:
-        estimator.fit_table(table.source, target, unlabelled="skip", progress=watch, **told)
+        estimator.fit_table(source, target, unlabelled="skip", progress=watch, **told)
     labels = estimator.classes_.tolist()
     if len(labels) == 1:
         raise TargetProblem.one_class(target, labels[0], estimator.statistics_.rows)

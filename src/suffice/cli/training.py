@@ -57,13 +57,6 @@ class Training:
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place[label] for label in self.labels.to_pylist()], dtype=np.int64)
 
-    @property
-    def numeric(self) -> list[str]:
-        """The names of the columns that a Gaussian can learn from."""
-        from ..table import read_table as read_columns
-
-        return [str(column.name) for column in read_columns(self.columns).schema.columns if column.kind.is_number]
-
 
 def read_training(
     path: Path,
