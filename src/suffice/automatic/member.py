@@ -318,6 +318,7 @@ class Member(ABC):
     widest: ClassVar[float] = np.inf  # columns: of more there is no such member
 
     name: str
+    model: Any  # what scores, where that is a value of its own
     places: tuple[int, ...] = ()  # of columns, among all, of which it reads whether a cell is missing
     rival: str = ""  # a member that this one takes the place of where it loses less, and is left out beside otherwise
 
@@ -386,8 +387,8 @@ class Member(ABC):
 
     @property
     def setting(self) -> dict[str, float]:
-        """What was chosen, by name: attributes of its own, if it does not say otherwise."""
-        return {name: getattr(self, name) for name in self.settings}
+        """What was chosen, by name: attributes of its own, or of its model."""
+        return {name: getattr(self if hasattr(self, name) else self.model, name) for name in self.settings}
 
     def notes(self, names: Sequence[Name]) -> tuple[Note, ...]:
         """Return what is to be said of it where it has weight; `names` are those of all columns, numbers first."""

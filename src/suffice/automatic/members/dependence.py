@@ -262,11 +262,6 @@ class AodeMember(Member):
         why = f"counts of pairs of {size:,} levels in {known.k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
         return (Note(what, why, kind=Kind.SPARED),)
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """The number of bins and the strength t."""
-        return {"bins": self.bins, "strength": self.model.strength}
-
     def scores(self, reading: BinnedRows) -> Array:
         return self.model.scores(reading.binned(self.bins))
 

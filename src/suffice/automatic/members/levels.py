@@ -87,11 +87,6 @@ class LevelMember(Additive):
         return cls(LevelShares(known.categories, setting["strength"]))
 
     @property
-    def setting(self) -> dict[str, float]:
-        """The strength t."""
-        return {"strength": self.model.strength}
-
-    @property
     def width(self) -> int:
         """The number of categories."""
         return len(self.model.counts)

@@ -63,11 +63,6 @@ class MissingMember(Member):
             raise ValueError("columns whose missing cells tell")
         return cls(LevelShares(_counts(known, places), setting["strength"]), places)
 
-    @property
-    def setting(self) -> dict[str, float]:
-        """The strength t."""
-        return {"strength": self.model.strength}
-
     def notes(self, names: Sequence[Name]) -> tuple[Note, ...]:
         why = "rows left out are told better so; for new rows it must be missing for the same reasons"
         return (

@@ -117,11 +117,6 @@ class SplineMember(Additive):
         return setting["intervals"] in INTERVALS and super().allows(setting)
 
     @property
-    def setting(self) -> dict[str, float]:
-        """The number of intervals and the strength t."""
-        return {"intervals": self.intervals, "strength": self.model.strength}
-
-    @property
     def width(self) -> int:
         """The number of numbers."""
         return len(self.model.splines.knots)
