@@ -92,7 +92,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class OwnClass:
-    """Rows left out, each under its own class alone, at all strengths a and at any γ.
+    """Rows left out, each under its own class alone, at all strengths a and at any γ; of new rows nothing is removed.
 
     A is s B + S_c with s = a, and where a = ∞ (`tied`, (a,)) it is s B with s = ν: `scale` s (·, a) is one for all rows
     or by row, as is ν, the `freedom`. `constant` and `df` (n, a) depend on no γ.
@@ -399,27 +399,17 @@ class WishartClasses:
         self, rows: Array, strengths: tuple[float, ...], spheres: tuple[float, ...]
     ) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, F): F (n, k) log densities of new rows, as `density(a, γ).log_density` gives them."""
-        p, k = self.stats.mean.shape[1], len(self.stats.weight)
-        finite = np.array([a for a in strengths if np.isfinite(a)])
-        weight = np.maximum(self.stats.weight, 0.5)
+        (n, p), weight, (no, one) = rows.shape, np.maximum(self.stats.weight, 0.5), (np.zeros(1), np.ones(1))
+        freedom = np.array([self.freedom])
+        classes = [OwnClass.of(strengths, Removal(no, own, one, 0.0), freedom, p) for own in weight[:, None]]
         for sphere in spheres:
             turn, log_det = whitened(self._base(self.within, sphere, self.freedom))
-            turned, means = rows @ turn.T, self.stats.mean @ turn.T
-            scores, tied = np.empty((len(finite), len(rows), k)), np.empty((len(rows), k))
             values, vectors = np.linalg.eigh(turn @ self.stats.scatter.values @ turn.T)
-            values = np.maximum(values, 0.0)
-            for c in range(k):
-                shift = turned - means[c]
-                squares = np.einsum("ij,ij->i", shift, shift) / self.freedom
-                tied[:, c] = log_student(squares, log_det + p * np.log(self.freedom), weight[c], self.freedom + 1.0, p)
-                shift = shift @ vectors[c]
-                levels = finite + values[c][:, None]
-                squares, whole = (shift * shift) @ (1.0 / levels), log_det + np.log(levels).sum(axis=0)
-                scores[:, :, c] = log_student(squares, whole, weight[c], finite + weight[c] + 1.0, p).T
-            for a, own in zip(finite, scores, strict=True):
-                yield sphere, float(a), own
-            if any(np.isinf(a) for a in strengths):
-                yield sphere, np.inf, tied
+            values, scores = np.maximum(values, 0.0)[:, None], np.empty((len(strengths), n, len(weight)))
+            for c, own in enumerate(classes):
+                along = ((rows - self.stats.mean[c]) @ (turn.T @ vectors[c])) ** 2
+                scores[:, :, c] = own.scores(sphere, along, values[c], np.array([log_det])).T
+            yield from zip([sphere] * len(strengths), strengths, scores, strict=True)
 
     def _base(self, within: Array, sphere: float, freedom: float) -> Array:
         base = (1.0 - sphere) / freedom * within
