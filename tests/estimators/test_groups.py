@@ -279,4 +279,4 @@ def test_columns_are_judged_by_whole_groups(tmp_path, capsys):
     assert f"rows in {model.importance().groups} groups" in str(model.importance())
     model.save(tmp_path / "m.suffice")
     main(["columns", str(tmp_path / "m.suffice")])
-    assert f"rows kept in {model.importance().groups} groups" in capsys.readouterr().err
+    assert f"rows in {model.importance().groups} groups" in capsys.readouterr().out

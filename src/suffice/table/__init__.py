@@ -30,7 +30,8 @@ from .cells import (
     recode as recode,
 )
 from .dates import are_dates
-from .frames import FrameTable, label_values as label_values, schema_of
+from .frames import FrameTable, schema_of
+from .labels import label_values as label_values
 from .writing import (
     CONTAINERS as CONTAINERS,
     NewColumn as NewColumn,

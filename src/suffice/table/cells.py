@@ -287,3 +287,18 @@ def recode(levels: Sequence[Level], codes: Codes, known: Sequence[Level]) -> Cod
     index = {level: i for i, level in enumerate(known)}
     lookup = np.array([index.get(level, len(known)) for level in levels] + [-1], dtype=np.int32)
     return lookup[codes]
+
+
+def objects_of(series: Series) -> Cells:
+    """Return the cells of a column as objects; `to_numpy` would ask them all whether they are missing.
+
+    Nor would it keep the nulls of a dictionary of Arrow in chunks.
+    """
+    return np.fromiter(series.to_list(), dtype=object, count=len(series))
+
+
+def integers_of(series: Series) -> Cells:
+    """Return integers without nulls exactly; NumPy has no type for those of 128 bits."""
+    if series.dtype in (nw.Int128, nw.UInt128):
+        return np.array(series.to_list(), dtype=object)
+    return series.to_numpy()

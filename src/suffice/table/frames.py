@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import narwhals.stable.v2 as nw
 
@@ -19,9 +18,10 @@ from .cells import (
     check_finite,
     factorize,
     factorize_objects,
-    fill_masked,
     holds_value,
+    integers_of,
     object_kind,
+    objects_of,
     plain_value,
     recode,
 )
@@ -62,7 +62,7 @@ class FrameTable:
         if kind is Kind.EMPTY:
             return (), np.full(self.rows, -1, dtype=np.int32)
         if _dtype(series) == nw.Object:
-            levels, codes = factorize(_objects(series), name)
+            levels, codes = factorize(objects_of(series), name)
             return both_truths(levels, codes) if kind is Kind.BOOLEAN else (levels, codes)
         try:
             return _factorize_series(series, kind)
@@ -73,7 +73,7 @@ class FrameTable:
     def some(self, position: int, most: int) -> Cells:
         """Return at most so many cells of a column, from all over it."""
         series = self._series(position)
-        return _objects(series.gather_every(max(1, len(series) // most)).head(most))
+        return objects_of(series.gather_every(max(1, len(series) // most)).head(most))
 
     def fill(self, holes: Holes) -> object:
         return fill_frame(self._frame, holes)
@@ -95,7 +95,7 @@ def _form(series: Series) -> str:
     dtype = _dtype(series)
     if dtype == nw.Datetime:
         return zone_of(series) or ""
-    return DAYS if dtype == nw.Date else form_of(_objects(series))
+    return DAYS if dtype == nw.Date else form_of(objects_of(series))
 
 
 def _declared_order(series: Series) -> tuple[Level, ...]:
@@ -124,7 +124,7 @@ def _declared_kind(series: Series, name: Name) -> Kind:
     if dtype.is_temporal():
         raise SchemaError.temporal(name, dtype)
     if dtype == nw.Object:
-        return object_kind(_objects(series), name)
+        return object_kind(objects_of(series), name)
     native = series.to_native()
     own = getattr(native, "dtype", getattr(native, "type", dtype))
     raise SchemaError.unsupported(name, own if dtype == nw.Unknown else dtype)
@@ -151,17 +151,9 @@ def _is_empty(series: Series) -> bool:
     return bool((series.is_null() | series.is_nan()).all() if series.dtype.is_float() else series.is_null().all())
 
 
-def _objects(series: Series) -> Cells:
-    """Return the cells of a column as objects; `to_numpy` would ask them all whether they are missing.
-
-    Nor would it keep the nulls of a dictionary of Arrow in chunks.
-    """
-    return np.fromiter(series.to_list(), dtype=object, count=len(series))
-
-
 def _series_float(series: Series, name: Name) -> Array:
     if _dtype(series) in (nw.Object, nw.String) and not _is_empty(series):
-        return read_seconds(_objects(series), name)
+        return read_seconds(objects_of(series), name)
     if _dtype(series) in (nw.Date, nw.Datetime):
         return read_seconds(_utc(series), name)
     if series.dtype in (nw.Categorical, nw.Enum):
@@ -191,14 +183,7 @@ def _utc(series: Series) -> Cells:
 def _present_numbers(series: Series) -> tuple[Flags, Cells]:
     """Return which cells of an integer column have a value, and those values exactly."""
     present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
-    return present, _integers(series if present.all() else series.drop_nulls())
-
-
-def _integers(series: Series) -> Cells:
-    """Return integers without nulls exactly; NumPy has no type for those of 128 bits."""
-    if series.dtype in (nw.Int128, nw.UInt128):
-        return np.array(series.to_list(), dtype=object)
-    return series.to_numpy()
+    return present, integers_of(series if present.all() else series.drop_nulls())
 
 
 def _factorize_numbers(series: Series, name: Name) -> tuple[tuple[Level, ...], Codes]:
@@ -262,34 +247,3 @@ def _declared_objects(series: Series, declared: Sequence[Level]) -> tuple[tuple[
 def _named(value: object) -> Level:
     plain = plain_value(value)
     return plain if type(plain) in (str, int, float, bool) else str(plain)
-
-
-def label_values(y: Any, dates: bool = False) -> Cells:
-    """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array; `dates` may be."""
-    if isinstance(y, np.ndarray):
-        return fill_masked(y)
-    try:
-        series = nw.from_native(y, series_only=True)
-    except TypeError:
-        return _labels_array(y)
-    if series.dtype.is_temporal() and not dates:
-        raise SchemaError.temporal("y", series.dtype)
-    if series.dtype.is_integer() and not series.is_null().any():
-        return _integers(series)
-    if series.dtype.is_float():
-        return np.asarray(series.to_numpy())
-    return _objects(series)
-
-
-def _labels_array(y: Any) -> Cells:
-    if hasattr(y, "__array__") or not isinstance(y, Iterable):
-        return np.asarray(y)
-    items = list(y)
-    values = np.asarray(items) if all(np.ndim(item) == 0 for item in items) else None
-    if values is None:
-        return np.array(items, dtype=object if len(set(map(np.shape, items))) > 1 else None)
-    if values.dtype.kind in "fiub" and items:
-        return values
-    if values.dtype.kind in "US" and all(isinstance(item, str) for item in items):
-        return values
-    return np.fromiter(items, dtype=object, count=len(items))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 from sklearn.utils import column_or_1d
 
 from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch, is_device_array
 from ..errors import DataError, SchemaError, either, quoted
 from ..schema import Level, sort_levels
-from . import factorize, label_values
-from .cells import Cells, fill_masked, holds_value
+from .cells import Cells, factorize, fill_masked, holds_value, integers_of, objects_of
 from .dates import factorize_dates, moment, read_seconds
 
 WITHOUT_LABEL = {
@@ -54,6 +54,37 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
         )
     check_label_kinds((), levels)
     return levels, codes
+
+
+def label_values(y: Any, dates: bool = False) -> Cells:
+    """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array; `dates` may be."""
+    if isinstance(y, np.ndarray):
+        return fill_masked(y)
+    try:
+        series = nw.from_native(y, series_only=True)
+    except TypeError:
+        return _labels_array(y)
+    if series.dtype.is_temporal() and not dates:
+        raise SchemaError.temporal("y", series.dtype)
+    if series.dtype.is_integer() and not series.is_null().any():
+        return integers_of(series)
+    if series.dtype.is_float():
+        return np.asarray(series.to_numpy())
+    return objects_of(series)
+
+
+def _labels_array(y: Any) -> Cells:
+    if hasattr(y, "__array__") or not isinstance(y, Iterable):
+        return np.asarray(y)
+    items = list(y)
+    values = np.asarray(items) if all(np.ndim(item) == 0 for item in items) else None
+    if values is None:
+        return np.array(items, dtype=object if len(set(map(np.shape, items))) > 1 else None)
+    if values.dtype.kind in "fiub" and items:
+        return values
+    if values.dtype.kind in "US" and all(isinstance(item, str) for item in items):
+        return values
+    return np.fromiter(items, dtype=object, count=len(items))
 
 
 def _one_each(values: Cells, rows: int, what: str) -> Cells:
