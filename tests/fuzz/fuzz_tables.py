@@ -186,6 +186,30 @@ def judged_forward(model: Any, table: Table) -> None:
     _ = str(found)
 
 
+def grouped(model: Any, table: Table) -> None:
+    """Rows are of groups of three, which leave together."""
+    groups = np.arange(len(table.y)) // 3
+    found = type(model)(**model.get_params()).fit(table.X, table.y, table.weight, groups=groups)
+    posteriors(found, some(table).X)
+    _ = str(found.quality()), found.leave_one_out(table.X, table.y, table.weight, groups=groups)
+
+
+def unknown(model: Any, table: Table) -> None:
+    """A row of which nothing is known is answered by the shares of the classes, as any other such row is."""
+    X = holed(table)
+    X = X.mask(X.notna())
+    found = model.predict_proba(X)
+    np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape))
+    numbers_in(model.explain(X))
+    numbers_in(model.outlier_pvalues(X), 0.0, 1.0)
+
+
+def narrowed(model: Any, table: Table) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        numbers_in(model.predict_proba(some(table).X.iloc[:, 1:], missing_columns="missing"), 0.0, 1.0)
+
+
 def left_out(model: Any, table: Table) -> None:
     numbers_in(np.exp(model.leave_one_out(table.X, table.y, table.weight)), 0.0, 1.0)
 
@@ -224,6 +248,12 @@ VERBS = {
     "to_onnx": lambda m, t, f: m.to_onnx(),
     "to_html": paged,
     "notes_": lambda m, t, f: [str(note) for note in m.notes_],
+    "predict_proba_interval": lambda m, t, f: numbers_in(m.predict_proba_interval(some(t).X), 0.0, 1.0),
+    "suspect_cells": lambda m, t, f: (str(m.suspect_cells(t.X)), str(m.suspect_cells(t.X, t.y))),
+    "impute(draws=)": lambda m, t, f: m.impute(holed(t), draws=2, random_state=0),
+    "groups=": lambda m, t, f: grouped(m, t),
+    "nothing known": lambda m, t, f: unknown(m, t),
+    "a column missing": lambda m, t, f: narrowed(m, t),
 }
 
 
@@ -247,12 +277,15 @@ class LegalTables:
         buffer = io.BytesIO()
         table.X.assign(label=table.y, weight=np.nan if table.weight is None else table.weight).to_parquet(buffer)
         self.input = buffer.getvalue()
-        names = self._few(pick) if self.brief else list(MODELS)
+        verbs = {name: self._verbs(name, pick) for name in (self._few(pick) if self.brief else MODELS)}
+        return "some questions refused" if any(self.ask(table, verbs)) else "all answered"
+
+    def ask(self, table: Table, verbs: dict[str, list[str]]) -> list[int]:
+        """Fit models by name and ask each; return how many questions each refused."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", RepeatedRowsWarning)
-            refused = [self._ask(name, table, self._verbs(name, pick)) for name in names]
-        return "some questions refused" if any(refused) else "all answered"
+            return [self._ask(name, table, own) for name, own in verbs.items()]
 
     def _few(self, pick: random.Random) -> list[str]:
         first, *others = MODELS

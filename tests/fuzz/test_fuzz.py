@@ -5,10 +5,12 @@ import random
 import tracemalloc
 from pathlib import Path
 
+import fuzz_tables
 import numpy as np
 import pytest
 from fuzz import BRIEF, run
 from fuzz_models import MODELS, VERBS, ModelFiles
+from legal_tables import draw
 
 from suffice import load
 from suffice.errors import ModelFileError, SettingError, SufficeError
@@ -36,9 +38,16 @@ def test_legal_tables_fit_and_answer(first, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "number"), [(882203, 13), (990001, 4), (11281, 14), (11282, 11), (11282, 15)])
-def test_tables_that_once_failed_are_answered(tmp_path, seed, number):
-    assert run("tables", seed=seed, first=number, count=1, keep=tmp_path / "found")[1] == []
+@pytest.mark.parametrize("seed", [265914985, 2060074117, 953926930, 1154524655, 136780375, 1072209434])
+def test_tables_that_once_failed_are_answered(tmp_path, seed):
+    models = {name: list(fuzz_tables.VERBS) for name in ("forest", "naive", "full", "oas", "mixture")}
+    assert fuzz_tables.LegalTables(tmp_path).ask(draw(seed, large=0.02), models)
+
+
+@pytest.mark.slow
+def test_draws_of_a_column_that_varies_by_rounding_in_a_class(tmp_path):
+    verbs = {"automatic": ["impute(draws=)", "predict_proba_interval"]}
+    assert fuzz_tables.LegalTables(tmp_path).ask(draw(1484413495, large=0.02), verbs) == [0]
 
 
 def test_a_verb_or_a_fit_that_fails_is_a_finding(tmp_path, monkeypatch):

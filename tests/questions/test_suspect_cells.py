@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import false_discovery_control, multivariate_normal
 from sklearn.metrics import average_precision_score
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant
 from suffice.errors import DataError, SettingError
 from suffice.questions.cell_odds import cell_pvalues, judge_cells
 
@@ -91,7 +91,7 @@ def test_pvalues_are_those_of_an_exponential_root() -> None:
 
 def test_adjusted_pvalues_are_those_of_benjamini_and_yekutieli() -> None:
     X, y = right(100, 3)
-    X[4, 2] *= 10
+    X[4, 2] *= 100
     found = GaussianDiscriminant().fit(X, y).suspect_cells(X, y, fdr=0.05)
     assert_allclose(found.adjusted.ravel(), false_discovery_control(found.p_value.ravel(), method="by"))
     assert len(found.cells) == (found.adjusted <= 0.05).sum()
@@ -100,7 +100,7 @@ def test_adjusted_pvalues_are_those_of_benjamini_and_yekutieli() -> None:
 
 @pytest.mark.parametrize("model", [GaussianDiscriminant(), GenerativeClassifier()], ids=["gaussian", "automatic"])
 def test_planted_errors_are_found_and_named(model) -> None:
-    X, y = right(250, 4)
+    X, y = right(400, 4)
     wrong, where = planted(X, 0.03, 4)
     found = model.fit(wrong, y).suspect_cells(wrong, y)
     ours = average_precision_score(where.ravel(), -np.log(np.maximum(found.p_value, 1e-300)).ravel())
@@ -147,6 +147,8 @@ def test_rows_in_any_order_and_units_say_the_same() -> None:
     whole = model.suspect_cells(wrong, y)
     again = model.suspect_cells(wrong[order], y[order])
     assert_allclose(again.p_value, whole.p_value[order], rtol=1e-6)
+    forest = [GenerativeForest().fit(unit * wrong, y).suspect_cells(unit * wrong) for unit in (1.0, 2.0**-1050)]
+    assert_allclose(forest[1].p_value, forest[0].p_value, rtol=1e-3)  # subnormal numbers keep some 26 digits of 53
 
 
 def test_missing_cells_labels_and_groups() -> None:

@@ -85,7 +85,7 @@ def test_sets_and_suspect_labels_go_by_folds_where_refits_take_long(monkeypatch:
     assert roc_auc_score(flipped, wrong) > 0.95  # the classes overlap by 4 %
     model = GaussianDiscriminant().fit(X[:300], y[:300])
     sets = model.predict_set(X[new], alpha=0.1)
-    assert abs(sets[np.arange(1300), y[new]].mean() - 0.9) < 0.04  # 300 rows make thresholds: .9 ± .017
+    assert 0.86 < sets[np.arange(1300), y[new]].mean() < 0.97  # thresholds of 300 rows: ± .017; the larger one of two
 
 
 def test_rows_of_folds_are_scored_as_by_factors_of_their_own() -> None:

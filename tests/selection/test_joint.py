@@ -113,3 +113,15 @@ def test_folds_of_joint_gaussians_are_made_of_their_rows_alone(rng, monkeypatch)
     monkeypatch.setattr(FrozenForest, "freeze", lambda *_, **__: pytest.fail("grew trees"))
     monkeypatch.setattr(LeafWeights, "summarize", lambda *_, **__: pytest.fail("made statistics of members"))
     assert_allclose(models[0].outlier_pvalues(X[:40]), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 9, 17])
+def test_a_class_of_little_weight_is_drawn_by_what_all_classes_share(seed: int) -> None:
+    """A prior worth some rows is not cut to the few thousandths of a row that the class weighs."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 60)
+    X = rng.normal(size=(60, 2)) + y[:, None]
+    X[rng.random(X.shape) < 0.4] = np.nan
+    model = GenerativeClassifier(members="generative").fit(X, y, np.where(y == 0, 1e-3, 1.0) * rng.random(60))
+    drawn = model.impute(np.full((20, 2), np.nan), np.zeros(20), draws=20, random_state=seed)
+    assert np.abs(drawn).max() < 100.0  # the half row that it counts as has a standard error of 1.4 deviations

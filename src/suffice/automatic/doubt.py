@@ -29,9 +29,9 @@ from ..fitted import NOTHING
 from ..progress import tell
 from ..stats.by_class import Batch
 from ..stats.reservoir import ALL
-from ..stats.rows import deal_groups, mixed
+from ..stats.rows import deal, deal_groups, mixed
 from .columns import RAW, SCORES
-from .folds import content, deal
+from .folds import content
 from .pool import mix_with_prior
 from .sample import Sample
 from .train import check_judges, table_rows

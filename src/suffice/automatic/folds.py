@@ -18,7 +18,7 @@ from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.patterns import Pattern, with_rows
-from ..stats.rows import Keys, fingerprints, mixed
+from ..stats.rows import Keys, cell_ranks, deal, fingerprints, rank_keys
 from ..stats.subsets import digits_left
 from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
@@ -29,19 +29,6 @@ FOLDS = 5
 CHUNK_ROWS = 1 << 16
 SAME = 1e-9  # relative difference of weights that rounding makes
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
-
-
-def deal(own: Keys, codes: Codes, folds: int = FOLDS) -> Codes:
-    """Return the fold (n,) of each row: rows of a class in turn, in the order of numbers that their `content` decides.
-
-    One class goes on where another ended; which that is, contents decide as well, not the names of the classes.
-    """
-    of_class = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
-    np.add.at(of_class, codes, mixed(own))
-    order = np.lexsort((own, codes, of_class[codes]))
-    place = np.empty(len(codes), dtype=np.int64)
-    place[order] = np.arange(len(codes)) % folds
-    return place
 
 
 def dealt(sample: Sample, folds: int = FOLDS) -> Codes:
@@ -60,32 +47,19 @@ def by_fold(place: Codes, k: int, scores: Callable[[int, Codes], Array]) -> Arra
 
 
 def content(rows: MixedRows) -> Keys:
-    """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order.
-
-    A column is told from others by the ranks of all rows, so that rows of the same ranks in other columns differ.
-    """
+    """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
     total = np.zeros(len(rows), dtype=np.uint64)
     for own in ranks(rows):
-        keys = mixed(own)
-        total += mixed(keys ^ keys.sum(axis=0)).sum(axis=1)
+        total += rank_keys(own)
     texts = rows.texts if isinstance(rows, BinnedRows) else None
     return total if texts is None else total + fingerprints(texts)
 
 
 def ranks(rows: MixedRows) -> Iterator[Keys]:
-    """Yield for some columns after the other the rank (n, some) of each cell among the different ones, from 1.
-
-    Missing numbers come last, and are alike.
-    """
+    """Yield for some columns after the other the rank (n, some) of each cell, see `cell_ranks`."""
     parts = row_chunks(rows.numbers.shape[1], rows_within(64 * len(rows)))
     for cells in (*(rows.numbers[:, part] for part in parts), *(own[:, None] for own in rows.levels)):
-        order = np.argsort(cells, axis=0)
-        values = np.take_along_axis(cells, order, axis=0)
-        new = np.ones(values.shape, dtype=np.uint64)
-        new[1:] = (values[1:] != values[:-1]) & (values[:-1] == values[:-1])
-        found = np.empty_like(new)
-        np.put_along_axis(found, order, new.cumsum(axis=0, dtype=np.uint64), axis=0)
-        yield found
+        yield cell_ranks(cells)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Draw, Full, Gaussian, MultivariateT, Spherical
 from ..em.filling import augmented, can_augment, fill
+from ..em.step import nearest_spd
 from ..estimate import FAMILIES, Family, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.predictive import complete_under, draw
@@ -19,7 +20,7 @@ from ..leave_one_out.wishart import LeftOut, WishartClasses
 from ..notes import Kind, Note
 from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..stats.rows import take_rows
+from ..stats.rows import cell_ranks, rank_keys, take_rows
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
 from .completion import STEPS, complete_rows, complete_tied
@@ -83,10 +84,15 @@ class ShrunkGaussianFamily(Family):
 
     def _complete_posterior(self, stats: GaussianStats) -> Draw:
         used, scale, member = _standardised(stats)
-        one = member.density(self.strength, 0.0 if member.freedom > ENOUGH * len(used) else self.sphere)
+        try:
+            one = member.density(self.strength, 0.0 if member.freedom > ENOUGH * len(used) else self.sphere)
+        except np.linalg.LinAlgError:  # columns follow from others, or vary within a class by rounding alone
+            scatter = FullScatter(nearest_spd(member.stats.scatter.values)[0])
+            one = WishartClasses(replace(member.stats, scatter=scatter)).density(self.strength, self.sphere)
         covariance = Full.factor(one.scale.dense() * scale[:, None] * scale)
         told = MultivariateT(stats.mean, covariance, tuple(used.tolist()), one.df, one.inflation)
-        return partial(draw, told, stats.column_weight(), NormalInverseWishart(), np.isinf(self.strength))
+        weight = np.broadcast_to(1.0 / (one.inflation[:, None] - 1.0), stats.mean.shape)  # half a row at least
+        return partial(draw, told, weight, NormalInverseWishart(), np.isinf(self.strength))
 
 
 def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartClasses]:
@@ -149,8 +155,8 @@ def choose_joint(
     if best is None:
         cells = ((rows.rows.numbers - columns.center[RAW][:d]) / columns.scale[RAW][:d])[:, numbers]
         with single_blas_thread():
-            fold = np.arange(len(rows.codes)) if bool(stats.incomplete) and place is None else place
-            best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, fold)
+            judged = cells, rows.codes, rows.weight, removed
+            best = _choose(whole.restricted(own), *judged, place, by_folds=bool(stats.incomplete))
     done = first
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
@@ -170,21 +176,28 @@ def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Code
 
 
 def _choose(
-    member: WishartClasses, cells: Array, codes: Codes, weight: Array, removed: Array, place: Codes | None
+    member: WishartClasses,
+    cells: Array,
+    codes: Codes,
+    weight: Array,
+    removed: Array,
+    place: Codes | None,
+    by_folds: bool,
 ) -> tuple[float, float]:
     """Return the (strength, sphere) under which rows are most likely, each without itself, or its fold `place` (n,).
 
-    Cells are NaN where they are missing.
+    `by_folds` asks for folds where there is no `place`. Cells are NaN where they are missing.
     """
     some = np.flatnonzero(weight > 0)
     some = some[:: max(1, -(-len(some) // MOST_ROWS))]
+    some = some[np.argsort(rank_keys(cell_ranks(cells[some])), kind="stable")]  # not by units or names
     cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
     total: dict[tuple[float, float], float] = {}
-    if place is None:
+    if place is None and not by_folds:
         for sphere, strength, scores in member.own_path(LeftOut(cells, codes, removed, weight)):
             total[sphere, strength] = float(weight @ scores)
     else:
-        fold, k = place[some] % FOLDS, len(member.stats.weight)
+        fold, k = (np.arange(len(some)) if place is None else place[some]) % FOLDS, len(member.stats.weight)
         for f in range(JUDGING):
             own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
             if len(own) and not np.isnan(cells[others]).all(axis=0).any():

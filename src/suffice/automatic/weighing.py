@@ -21,9 +21,9 @@ from heapq import nsmallest
 
 from .._arrays import Array, Codes, distinct, np, single_blas_thread
 from .._derived import derived
-from ..stats.rows import mixed
+from ..stats.rows import deal, mixed
 from .columns import BinnedRows
-from .folds import content, deal, dealt, ranks
+from .folds import content, dealt, ranks
 from .judge import HoldoutScorer
 from .limits import most_weighted
 from .member import Again, Member

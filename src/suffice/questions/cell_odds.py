@@ -27,7 +27,7 @@ from ..errors import DataError
 from ..fitted import Fitted
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns, TextColumns
-from ..stats.rows import deal_groups, fingerprints, group_keys, group_numbers, take_blocks
+from ..stats.rows import cell_ranks, deal, deal_groups, group_keys, group_numbers, rank_keys, take_blocks
 from ..table.labels import read_groups
 from .leave_one_out import known_codes
 from .outlier_laws import hide
@@ -109,8 +109,10 @@ class _Scale:
         """Return the normal scores of numbers (n,), NaN where missing."""
         out, step = np.interp(x, self.x, self.z), max(1, len(self.x) // 10)
         if len(self.x) > 2:
-            low, high = ((self.z[b] - self.z[a]) / (self.x[b] - self.x[a]) for a, b in ((0, step), (-1 - step, -1)))
-            out += np.maximum(x - self.x[-1], 0.0) * high - np.maximum(self.x[0] - x, 0.0) * low
+            low, high = slice(0, step + 1, step), slice(-1 - step, None, step)
+            with np.errstate(over="ignore"):  # so far out the score is MOST_SCORE
+                out += np.maximum((x - self.x[-1]) / np.diff(self.x[high]), 0.0) * np.diff(self.z[high])
+                out += np.minimum((x - self.x[0]) / np.diff(self.x[low]), 0.0) * np.diff(self.z[low])
         return np.where(np.isnan(x), np.nan, np.clip(out, -MOST_SCORE, MOST_SCORE))
 
     def value(self, z: float) -> float:
@@ -297,7 +299,8 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
     codes = np.zeros(n, dtype=np.int64) if y is None else known_codes(fitted, y, n, missing="any")
     keys = group_keys(read_groups(groups, n), fitted.schema.names)
     group = None if keys is None else group_numbers(keys)
-    fold = _fold(cells.values, codes) if group is None else deal_groups(group, codes - codes.min(initial=0), FOLDS)
+    label, contents = codes - codes.min(initial=0), rank_keys(cell_ranks(cells.values))
+    fold = deal(contents, label, FOLDS) if group is None else deal_groups(group, label, FOLDS)
     learned = int((codes >= 0).sum())
     if learned < LEAST_ROWS or not fold.any() or not cells.judged.any():
         what = "rows" if y is None else "rows with a label"
@@ -318,13 +321,6 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
         judge = Judge.of(fitted, rows, cells, codes, fold, stands | (known & ~stands.any(axis=0)))
         odds, stands = judge.search()
     return judge, odds, stands
-
-
-def _fold(values: Array, codes: Codes) -> Codes:
-    """Return the fold (n,) of each row, whole classes in turn, in an order that contents decide."""
-    place = np.empty(len(codes), dtype=np.int64)
-    place[np.lexsort((fingerprints(values), codes))] = np.arange(len(codes)) % FOLDS
-    return place
 
 
 def cell_pvalues(odds: Array) -> Array:

@@ -82,8 +82,10 @@ def set_scores(fitted: Fitted) -> Scores:
     index, orders = some_rows(sample, MOST_HIDDEN), _orders(fitted)
     in_folds = bool(orders) and fitted.by_columns(index, as_new=True) is None
     index = some_rows(sample, MOST_OF_FOLDS) if in_folds else index
-    # from sure to unsure rows of each class: the columns' units change hashes, not posteriors
-    dealt = index[np.lexsort((sample.priority[index], left_out.sum(axis=1)[index], sample.codes[index]))]
+    # from sure to unsure rows of each class, in turn by how sure all are: units change hashes, and names class numbers
+    codes, sure = sample.codes[index], left_out.sum(axis=1)[index]
+    turn = np.bincount(codes, weights=sure)[codes]
+    dealt = index[np.lexsort((sample.priority[index], sure, codes, turn))]
     for start, order in enumerate(orders):
         own = np.sort(dealt[start :: len(orders)])
         if len(own):

@@ -211,6 +211,26 @@ def fingerprints(part: Any) -> Keys:
     return mixed(total)
 
 
+def cell_ranks(cells: NDArray[Any]) -> Keys:
+    """Return the rank (n, d) of each cell among the different ones of its column, from 1; missing numbers come last."""
+    order = np.argsort(cells, axis=0)
+    values = np.take_along_axis(cells, order, axis=0)
+    new = np.ones(values.shape, dtype=np.uint64)
+    new[1:] = (values[1:] != values[:-1]) & (values[:-1] == values[:-1])
+    ranks = np.empty_like(new)
+    np.put_along_axis(ranks, order, new.cumsum(axis=0, dtype=np.uint64), axis=0)
+    return ranks
+
+
+def rank_keys(ranks: Keys) -> Keys:
+    """Return a number (n,) for each row of such ranks, whatever the units of the columns and their order.
+
+    A column is told from others by the ranks of all rows, so that rows of the same ranks in other columns differ.
+    """
+    keys = mixed(ranks)
+    return np.asarray(mixed(keys ^ keys.sum(axis=0)).sum(axis=1))
+
+
 def _factors(d: int, seed: int) -> Keys:
     """Return an odd number for each column (d,)."""
     return mixed(np.arange(1, d + 1, dtype=np.uint64) + np.uint64(seed * GOLDEN % 2**64)) | np.uint64(1)
@@ -311,6 +331,19 @@ class Units:
             few = self.showing(level, size, slice(None) if among is None else among) < least
             found.append(np.append(few, [False, False])[np.clip(cells, -1, size)])
         return np.stack(found, axis=1) if any(own.any() for own in found) else None
+
+
+def deal(own: Keys, codes: Codes, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row: rows of a class in turn, in the order of their keys (n,).
+
+    One class goes on where another ended; which that is, keys decide as well, not the names of the classes.
+    """
+    of_class = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    np.add.at(of_class, codes, mixed(own))
+    order = np.lexsort((own, codes, of_class[codes]))
+    place = np.empty(len(codes), dtype=np.int64)
+    place[order] = np.arange(len(codes)) % folds
+    return place
 
 
 def deal_groups(group: Codes, codes: Codes, folds: int = FOLDS) -> Codes:
