@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ctypes import ArgumentError
 from dataclasses import replace
 
 import numpy as np
@@ -228,7 +227,7 @@ def test_what_loops_cannot_read_is_refused():
         with pytest.raises(ValueError, match="cells beyond"):
             grower(np.full_like(X, cell))
     for scores in (np.zeros((1, 29)), np.zeros((30, 2)).T, np.zeros((1, 30), np.float32)):
-        with pytest.raises((ValueError, ArgumentError), match=r"scores|no contiguous float64"):
+        with pytest.raises(ValueError, match=r"scores|no contiguous float64"):
             grower().grow(scores, 0.1, EVERY)
     for columns in (np.zeros((1, 0)), [[2]], [[-1]], [[0], [1]]):
         with pytest.raises(ValueError, match="columns"):

@@ -1,7 +1,6 @@
 """Compiled kernels answer what NumPy does, bit for bit; what does not fit together is refused before it is read."""
 
 import shutil
-from ctypes import ArgumentError
 from pathlib import Path
 
 import in_numpy
@@ -177,12 +176,12 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match="700 rows"):
         packed.add_sums(cells, y, np.ones((3, 2)), np.zeros((2, packed.leaves, 2)))
     for wrong in (np.zeros((2, packed.leaves, 3)), np.zeros((2, packed.leaves + 1, 2)), np.zeros((2, 2, 3)).T):
-        with pytest.raises((ValueError, ArgumentError), match=r"leaves, added up|class numbers|no contiguous float64"):
+        with pytest.raises(ValueError, match=r"leaves, added up|class numbers|no contiguous float64"):
             packed.add_sums(cells, y, np.ones((len(cells), 2)), wrong)
     values, alone = np.zeros((packed.leaves, 2)), np.zeros(packed.leaves)
     only = np.zeros(len(frozen.labels), dtype=np.int32)
     for wrong in (np.zeros((len(cells), 3)), np.zeros((2, len(cells))).T, np.zeros((3, 2))):
-        with pytest.raises((ValueError, ArgumentError), match=r"rows|added up|no contiguous float64"):
+        with pytest.raises(ValueError, match=r"rows|added up|no contiguous float64"):
             packed.add_values(cells, only, alone, values, wrong)
     for few, many in ((alone[1:], values), (alone, values[1:])):
         with pytest.raises(ValueError, match="added up"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, np
-from .library import KINDS, below, library
+from .library import ARRAYS, below, library
 
 
 class Leaving(NamedTuple):
@@ -68,7 +68,7 @@ class Tempered:
             raise ValueError(f"offsets {offset.shape} of {len(codes)} rows, and {len(weight)} weights")
         self._sums, self._shape = np.empty(3), (n, k)
         given = zip("ddlDD", (offset, weight / weight.sum(), below(codes, k), np.empty(k), self._sums), strict=True)
-        self._given = [KINDS[kind].from_param(own) for kind, own in given]  # once, for many calls
+        self._given = [ARRAYS[kind](own) for kind, own in given]  # once, for many calls
 
     def __call__(self, scores: Array, t: float = 1.0) -> tuple[float, float, float]:
         """Return the loss at t, in nats, and its first two derivatives."""

@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from .._arrays import Codes, NDArray, np
@@ -62,21 +63,38 @@ class Taken:
     type: Any
     written: bool
 
-    def from_param(self, array: Any) -> Pointer | None:
+    def __call__(self, array: Any) -> Pointer | None:
         """Return where the array begins."""
         if array is None or isinstance(array, Pointer):
             return array
         own = array if self.type is None else np.asarray(array, dtype=self.type, order="C")
-        if self.written and own is not array:
+        place = own.__array_interface__["data"][0]
+        if self.written and (place != array.__array_interface__["data"][0] or not own.flags.writeable):
             raise ValueError(f"an array to write to, {array.dtype} {array.shape}, that is no contiguous {own.dtype}")
-        found = Pointer(own.__array_interface__["data"][0])
+        found = Pointer(place)
         found.array = own
         return found
 
 
-KINDS: dict[str, Any] = {"n": ctypes.c_int64, "f": ctypes.c_double}
-KINDS |= {letter: Taken(of, False) for letter, of in OF_ARRAYS.items()}
-KINDS |= {letter.upper(): Taken(of, True) for letter, of in OF_ARRAYS.items()}
+ARRAYS: dict[str, Taken] = {letter: Taken(of, False) for letter, of in OF_ARRAYS.items()}
+ARRAYS |= {letter.upper(): Taken(of, True) for letter, of in OF_ARRAYS.items()}
+NUMBERS: dict[str, Any] = {"n": ctypes.c_int64, "f": ctypes.c_double}
+
+
+class Function:
+    """A function of the library. Its arrays are taken before ctypes, which hides what is raised, interrupts as well."""
+
+    def __init__(self, function: Any, kinds: str) -> None:
+        self.function, self.kinds = function, [ARRAYS.get(kind, _as_it_is) for kind in kinds]
+        function.argtypes, function.restype = [NUMBERS.get(kind, ctypes.c_void_p) for kind in kinds], None
+
+    def __call__(self, *given: Any) -> None:
+        """Call it with arrays and numbers."""
+        self.function(*[kind(own) for kind, own in zip(self.kinds, given, strict=True)])
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 @cache
@@ -90,12 +108,9 @@ def library() -> Any:
         found.suffice_digest.restype = ctypes.c_uint32
         if found.suffice_digest() != digest():
             raise _unusable("was made of another version of its source")
-        for function, kinds in FUNCTIONS.items():
-            own = getattr(found, function)
-            own.argtypes, own.restype = [KINDS[kind] for kind in kinds], None
+        return SimpleNamespace(**{name: Function(getattr(found, name), kinds) for name, kinds in FUNCTIONS.items()})
     except (OSError, AttributeError) as error:
         raise _unusable(f"cannot be loaded: {error}") from error
-    return found
 
 
 def _unusable(problem: str) -> ImportError:
