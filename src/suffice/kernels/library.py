@@ -46,34 +46,24 @@ FUNCTIONS = {
 OF_ARRAYS = {"d": np.float64, "l": np.int64, "i": np.int32, "s": np.int16, "b": np.bool_, "u": np.uint64, "p": None}
 
 
-class Pointer(ctypes.c_void_p):
-    """Where an array begins, which is there as long as this is."""
-
-    array: NDArray[Any]
-
-
 @dataclass(frozen=True)
 class Taken:
     """An array as a function takes it, one number of this `type` after the other; None for any, as they lie.
 
-    It is made so, or refused where it is `written` to. Without an array there is none, and one that has been taken
-    already stays as it is.
+    It is made so, or refused where it is `written` to. Without an array there is none.
     """
 
     type: Any
     written: bool
 
-    def __call__(self, array: Any) -> Pointer | None:
-        """Return where the array begins."""
-        if array is None or isinstance(array, Pointer):
+    def __call__(self, array: Any) -> Any:
+        """Return it so."""
+        if array is None or self.type is None:
             return array
-        own = array if self.type is None else np.asarray(array, dtype=self.type, order="C")
-        place = own.__array_interface__["data"][0]
-        if self.written and (place != array.__array_interface__["data"][0] or not own.flags.writeable):
+        own = np.asarray(array, dtype=self.type, order="C")
+        if self.written and ((own is not array and own.ctypes.data != array.ctypes.data) or not own.flags.writeable):
             raise ValueError(f"an array to write to, {array.dtype} {array.shape}, that is no contiguous {own.dtype}")
-        found = Pointer(place)
-        found.array = own
-        return found
+        return own
 
 
 ARRAYS: dict[str, Taken] = {letter: Taken(of, False) for letter, of in OF_ARRAYS.items()}
@@ -90,7 +80,8 @@ class Function:
 
     def __call__(self, *given: Any) -> None:
         """Call it with arrays and numbers."""
-        self.function(*[kind(own) for kind, own in zip(self.kinds, given, strict=True)])
+        taken = [kind(own) for kind, own in zip(self.kinds, given, strict=True)]  # there as long as the call
+        self.function(*[own.ctypes.data if isinstance(own, np.ndarray) else own for own in taken])
 
 
 def _as_it_is(value: Any) -> Any:
