@@ -125,3 +125,19 @@ def test_a_class_of_little_weight_is_drawn_by_what_all_classes_share(seed: int) 
     model = GenerativeClassifier(members="generative").fit(X, y, np.where(y == 0, 1e-3, 1.0) * rng.random(60))
     drawn = model.impute(np.full((20, 2), np.nan), np.zeros(20), draws=20, random_state=seed)
     assert np.abs(drawn).max() < 100.0  # the half row that it counts as has a standard error of 1.4 deviations
+
+
+@pytest.mark.parametrize(("n", "d", "digits"), [(1500, 5, 9), (400, 2, 0)])
+def test_neither_names_nor_units_choose_the_joint_density(n: int, d: int, digits: int) -> None:
+    """Of more rows than judge it, and of rows that are equal to rows of other classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    X = rng.standard_t(4, size=(n, 5)) + y[:, None] * [1.0, 0.0, 0.5, 0.0, 0.0]
+    X = np.where(rng.random((n, d)) < 0.15, np.nan, X[:, :d].round(digits))
+    unit = np.array([4.0, 0.125, 1024.0, 1.0, 0.5])[:d]
+    log_unit = (~np.isnan(X)) @ np.log(unit)
+    model = GenerativeClassifier(members="generative")
+    expected = model.fit(X, np.array(["a", "b", "c"])[y]).score_samples(X)
+    renamed = model.fit(X[:, ::-1], np.array(["z", "b", "a"])[y]).score_samples(X[:, ::-1])
+    assert_allclose(renamed, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(model.fit(X * unit, y).score_samples(X * unit) + log_unit, expected, rtol=1e-9, atol=1e-9)

@@ -20,7 +20,7 @@ from ..leave_one_out.wishart import LeftOut, WishartClasses
 from ..notes import Kind, Note
 from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..stats.rows import cell_ranks, rank_keys, take_rows
+from ..stats.rows import cell_ranks, class_order, rank_keys, take_rows
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
 from .completion import STEPS, complete_rows, complete_tied
@@ -156,7 +156,7 @@ def choose_joint(
         cells = ((rows.rows.numbers - columns.center[RAW][:d]) / columns.scale[RAW][:d])[:, numbers]
         with single_blas_thread():
             judged = cells, rows.codes, rows.weight, removed
-            best = _choose(whole.restricted(own), *judged, place, by_folds=bool(stats.incomplete))
+            best = _choose(whole.restricted(own), *judged, place, folded=bool(stats.incomplete))
     done = first
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
@@ -176,24 +176,18 @@ def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Code
 
 
 def _choose(
-    member: WishartClasses,
-    cells: Array,
-    codes: Codes,
-    weight: Array,
-    removed: Array,
-    place: Codes | None,
-    by_folds: bool,
+    member: WishartClasses, cells: Array, codes: Codes, weight: Array, removed: Array, place: Codes | None, folded: bool
 ) -> tuple[float, float]:
     """Return the (strength, sphere) under which rows are most likely, each without itself, or its fold `place` (n,).
 
-    `by_folds` asks for folds where there is no `place`. Cells are NaN where they are missing.
+    `folded` asks for folds where there is no `place`. Cells are NaN where they are missing.
     """
     some = np.flatnonzero(weight > 0)
+    some = some[class_order(rank_keys(cell_ranks(cells[some])), codes[some])]  # neither units nor names choose rows
     some = some[:: max(1, -(-len(some) // MOST_ROWS))]
-    some = some[np.argsort(rank_keys(cell_ranks(cells[some])), kind="stable")]  # not by units or names
     cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
     total: dict[tuple[float, float], float] = {}
-    if place is None and not by_folds:
+    if place is None and not folded:
         for sphere, strength, scores in member.own_path(LeftOut(cells, codes, removed, weight)):
             total[sphere, strength] = float(weight @ scores)
     else:

@@ -13,11 +13,13 @@ from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..stats.by_class import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
-from ..stats.rows import deal_groups
+from ..stats.rows import class_order, deal_groups
+from .folds import content
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted, MemberFamily, row_unit, units_of
 from .members.forest import LeafSums
 from .statistics import MemberRows, MemberStats
+from .table_rows import MixedRows
 
 LEAST_ROWS = 100  # for a forest to be grown
 MOST_JUDGES = 400  # of a fold
@@ -72,7 +74,9 @@ def gain_of_forest(value: HeldFitted, gaussian: Fitted) -> float:
 
 def _judged_apart(value: HeldFitted, gaussian: Fitted) -> Iterator[tuple[Array, Array]]:
     """Yield, of some rows left out at a time, by how much likelier each is under a forest (m,), and their weights."""
-    sample = value.reservoir
+    sample, table = value.reservoir, together(value.reservoir.rows)
+    keys = content(MixedRows(table.numbers, table.coded.codes))
+    sample = sample.part(class_order(keys, sample.codes))  # neither units nor names choose rows
     weight = sample.represented(value.statistics.weight)
     unit = rows_per_weight(weight, sample.copies)
     every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
@@ -111,7 +115,10 @@ def _by(gain: float, than: str) -> str:
 
 
 def _folds(sample: Reservoir) -> Iterator[Array]:
-    """Yield by fold which share of each row (m,) is judged; equal rows are dealt to several, and groups to one."""
+    """Yield by fold which share of each row (m,) is judged; equal rows are dealt to several, and groups to one.
+
+    The rows come class by class, so that each fold has its share of every class.
+    """
     groups = sample.units.groups
     if groups is not None:
         place = deal_groups(groups, sample.codes, FOLDS)
@@ -120,8 +127,7 @@ def _folds(sample: Reservoir) -> Iterator[Array]:
         return
     folds = FOLDS if float(sample.copies.sum()) > FEW else FOLDS_OF_FEW
     parts = np.minimum(sample.copies, folds).astype(np.int64)
-    order = np.argsort(sample.codes, kind="stable")
-    dealt = np.repeat(order, parts[order])
+    dealt = np.repeat(np.arange(len(parts)), parts)
     place = np.arange(len(dealt)) % folds
     for fold in range(folds):
         yield np.bincount(dealt[place == fold], minlength=len(parts)) / parts

@@ -333,16 +333,20 @@ class Units:
         return np.stack(found, axis=1) if any(own.any() for own in found) else None
 
 
-def deal(own: Keys, codes: Codes, folds: int = FOLDS) -> Codes:
-    """Return the fold (n,) of each row: rows of a class in turn, in the order of their keys (n,).
+def class_order(own: Keys, codes: Codes) -> Codes:
+    """Return the numbers (n,) of rows class by class, those of a class in the order of their keys (n,).
 
-    One class goes on where another ended; which that is, keys decide as well, not the names of the classes.
+    Which class comes first, keys decide as well, not the names of the classes.
     """
     of_class = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
     np.add.at(of_class, codes, mixed(own))
-    order = np.lexsort((own, codes, of_class[codes]))
+    return np.lexsort((own, codes, of_class[codes]))
+
+
+def deal(own: Keys, codes: Codes, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row: rows of a class in turn, by `class_order`. One goes on where another ended."""
     place = np.empty(len(codes), dtype=np.int64)
-    place[order] = np.arange(len(codes)) % folds
+    place[class_order(own, codes)] = np.arange(len(codes)) % folds
     return place
 
 
