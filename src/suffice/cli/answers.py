@@ -35,7 +35,7 @@ def load_model(path: Path) -> GenerativeEstimator:
     from ..files.model_file import holds_model
 
     if format_of(path) is not None and not holds_model(path):
-        told = f"{str(path)!r} is a table, and a model comes first"
+        told = f"{str(path)!r} is a table, and a model belongs there"
         raise SourceError(f"{told}. Next: give a file that `suffice fit` wrote.")
     estimator: GenerativeEstimator = load(path)
     return estimator

@@ -267,7 +267,8 @@ def _never_fail_to_print() -> None:
 
 def swapped(argv: Sequence[str]) -> str | None:
     """Return what to say where a table stands in front of its model, None where it does not; asked after a failure."""
-    if len(argv) < 3 or format_of(Path(argv[1])) is None or is_model(argv[1]) or not is_model(argv[2]):
+    models = [is_model(word) for word in argv[1:3]]
+    if argv[:1] == ["merge"] or models != [False, True] or format_of(Path(argv[1])) is None:  # merge takes models alone
         return None
     right = join(["suffice", argv[0], argv[2], argv[1], *argv[3:]])
     return f"{argv[0]} takes the model first and then the table, and {argv[1]!r} is no model. Next: {right}"
