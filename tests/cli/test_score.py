@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest, t as student_t
 from sklearn import metrics
 
-from suffice import load
+from suffice import NaiveBayes, load
 from suffice.datasets import penguins_path
 from suffice.questions import tally
 
@@ -249,6 +249,20 @@ def test_what_cannot_be_scored(cli, halves, words, status, wanted) -> None:
     done = cli("score", model, data, *words)
     assert done.status == status
     assert wanted in done.complaint
+
+
+def test_columns_go_by_position_where_a_model_knows_no_names(cli, halves, tmp_path) -> None:
+    data, words, found = tmp_path / "few.csv", ("--weight", "copies", "--priors", "adapt"), []
+    table = pd.read_csv(halves[1])[["bill_length_mm", "species", "year", "copies"]]
+    table.to_csv(data, index=False)
+    for X in (table[["bill_length_mm", "year"]], table[["bill_length_mm", "year"]].to_numpy()):
+        NaiveBayes().fit(X, table["species"]).save(tmp_path / "m.suffice")
+        found.append(scored(cli, tmp_path / "m.suffice", data, *words))
+    assert found[0] == found[1]
+    table.assign(copies=0).to_csv(data, index=False)
+    done = cli("score", tmp_path / "m.suffice", data, "--target", "species", "--weight", "copies")
+    assert done.status == 1
+    assert "weight above 0" in done.complaint
 
 
 def test_groups_are_drawn_whole(cli, rng, tmp_path) -> None:

@@ -175,7 +175,7 @@ class _Asked:
     def judged(self, common: Common, missing: tuple[str, ...]) -> Assessment:
         """Return how good the model is at a table, which is read in parts."""
         from ..engines import Reading, weight_values
-        from ..questions.answer_table import adapt_to_table
+        from ..questions.answer_table import adapt_to_source
         from ..questions.assess import JudgedParts, assess_table
 
         fitted, also = self.estimator._fitted, tuple(own for own in (self.weight, self.groups) if own is not None)
@@ -189,7 +189,7 @@ class _Asked:
             columns = columns_there(fitted.schema, names, self.data, self.missing_columns)
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
-                self._adapted(adapt_to_table(fitted, source, watch, self.missing_columns), common)
+                self._adapted(adapt_to_source(fitted, source, columns, watch), common)
         labels = partial(model_labels, self.estimator, target=self.target)
         weights = partial(weight_values, name=self.weight or "")
         read = self.target, self.weight, self.groups, labels, weights, group_values

@@ -54,7 +54,7 @@ def predict_table(
         name: opened.written(name) if opened.csv is None or _as_text(output, name, names) else name for name in keep
     }
     if isinstance(priors, str) and priors == "adapt":
-        priors = _adapted(fitted, opened, names, progress)
+        priors = adapt_to_source(fitted, opened, names, progress)
     asked: dict[str, Any] = {"costs": costs, "reject": reject, "alpha": alpha, "by_class": by_class}
     kernel = answers_of(fitted, names, priors=priors, interval=interval, keep=kept, **asked)
     read = list(dict.fromkeys([*names, *kept.values()]))
@@ -68,7 +68,7 @@ def predict_table(
 
 def adapt_to_table(fitted: Fitted, source: object, progress: Watcher | None, missing_columns: str = "error") -> Array:
     """Return the class priors (k,) under which the rows of a table are most likely."""
-    return _adapted(fitted, *_opened(fitted, source, None, missing_columns), progress)
+    return adapt_to_source(fitted, *_opened(fitted, source, None, missing_columns), progress)
 
 
 def _opened(fitted: Fitted, given: object, sheet: str | None, missing_columns: str) -> tuple[Source, list[str]]:
@@ -82,7 +82,8 @@ def _opened(fitted: Fitted, given: object, sheet: str | None, missing_columns: s
     return opened, names
 
 
-def _adapted(fitted: Fitted, source: Source, names: Sequence[str], progress: Watcher | None) -> Array:
+def adapt_to_source(fitted: Fitted, source: Source, names: Sequence[str], progress: Watcher | None) -> Array:
+    """Return the same of the rows of a source, by these columns."""
     from ..engines import answer
 
     if source.once:

@@ -227,6 +227,8 @@ def _nothing(classes: Sequence[Level], tally: Tally) -> str:
             f"No row has a label that the model knows: they are {quoted(sort_levels(list(tally.unknown)))}, and its "
             f"classes {quoted(classes)}. Next: correct the labels, or name the column that holds these classes."
         )
+    if not tally.unlabelled:
+        return "No row has a weight above 0, so there is nothing to judge by. Next: give positive weights."
     return "No row has a label, so there is nothing to judge by. Next: give rows with their classes."
 
 
