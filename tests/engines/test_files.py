@@ -1,6 +1,8 @@
 """Files of a table: what names, patterns and folders mean, and every way in which a file can be wrong."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -92,15 +94,22 @@ def test_compressed_csv(table, tmp_path):
 # --- what can be wrong -----------------------------------------------------------------------------------------------
 
 
-def test_names_that_mean_nothing(tmp_path):
+def test_names_that_mean_nothing(tmp_path, monkeypatch):
     for source in (tmp_path / "no.parquet", str(tmp_path / "*.parquet")):
         with pytest.raises(SourceError, match="There is no file"):
             open_source(source)
+    (tmp_path / "not.parquet").touch()
+    with pytest.raises(SourceError, match=r"There is no file .*; did you mean .*not.parquet"):
+        open_source(tmp_path / "no.parquet")
+    (tmp_path / "not.parquet").unlink()
     with pytest.raises(SourceError, match="is a folder that holds no file of a table"):
         open_source(tmp_path)
     (tmp_path / "t.foo").write_text("1")
     with pytest.raises(SourceError, match="no ending that says"):
         open_source(tmp_path / "t.foo")
+    monkeypatch.setattr(Path, "iterdir", lambda folder: os.scandir("a folder that may not be listed"))
+    with pytest.raises(SourceError, match="There is no file"):
+        open_source(tmp_path / "no.parquet")
 
 
 def test_damaged_files_are_named(table, tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Self
@@ -219,8 +220,10 @@ class SourceError(DataError):
         wanted, told = Path(str(path)), f"There is no file {str(path)!r}"
         if not wanted.parent.is_dir():
             return cls(f"{told}, nor the folder {str(wanted.parent)!r}. Next: check the name.")
-        files = (file for file in islice(wanted.parent.iterdir(), MOST_FILES) if file.is_file())
-        near = closest(wanted.name, [file.name for file in files if not file.name.startswith(".")])  # locks, for one
+        names = list[str]()
+        with suppress(OSError):  # there may be no permission to list the folder
+            names = [own.name for own in islice(wanted.parent.iterdir(), MOST_FILES) if own.is_file()]
+        near = closest(wanted.name, [name for name in names if not name.startswith(".")])  # as locks do, for one
         if not near or any(mark in wanted.name for mark in "*?["):
             return cls(f"{told}. Next: check the name and the folder.")
         return cls(f"{told}. Next: check the name; did you mean {str(wanted.with_name(near[0]))!r}?")
