@@ -348,6 +348,8 @@ def _plain_columns(table: Table) -> Table:
 
 
 def _needs_quotes(table: Table, separator: str) -> bool:
+    if any("binary" in str(own.type) for own in table.columns):  # whose bytes may be anything
+        return True
     special = '[\\r\\n"' + ("\\t" if separator == "\t" else separator) + "]"
     texts = [pa.array(table.column_names, pa.string()), *(own for own in table.columns if is_text(own.type))]
     return any(pc.any(pc.match_substring_regex(own, special)).as_py() for own in texts)
