@@ -90,8 +90,8 @@ def test_pvalues_are_those_of_an_exponential_root() -> None:
 
 
 def test_adjusted_pvalues_are_those_of_benjamini_and_yekutieli() -> None:
-    X, y = right(100, 3)
-    X[4, 2] *= 100
+    X, y = right(100, 10)
+    X[4, 2] *= 10
     found = GaussianDiscriminant().fit(X, y).suspect_cells(X, y, fdr=0.05)
     assert_allclose(found.adjusted.ravel(), false_discovery_control(found.p_value.ravel(), method="by"))
     assert len(found.cells) == (found.adjusted <= 0.05).sum()
