@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import shlex
 import shutil
 import sys
@@ -114,7 +115,7 @@ def _tour(files: Files) -> None:
     _command("compare", files.table, "--target", "species")
     print("2. Fit the automatic classifier, several models pooled, on all rows, and save it.")
     _command("fit", files.table, "--target", "species", "-o", files.model)
-    print(f"3. Ask it about five new penguins, most of them known in part ({files.new}).")
+    print(f"3. Ask it about five new penguins, known in part ({files.new}). Numbers are rounded here.")
     _command("predict", files.model, files.new)
     print("4. Why? Of the fourth nothing is known: it gets the species that is most common in the table.")
     _command("explain", files.model, files.new, "--top", "2")
@@ -126,13 +127,14 @@ def _tour(files: Files) -> None:
 
 
 def _command(*words: str | Path) -> None:
-    """Print a command line, run it, and print what it says; DemoError if it fails."""
+    """Print a command line, run it, and print what it says, long numbers rounded; DemoError if it fails."""
     print(f"   $ {_shown(words)}\n")
     said = io.BytesIO()
     heard = io.TextIOWrapper(said, encoding="utf-8", write_through=True)  # tables are written as bytes
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         status = run([str(word) for word in words])
-    for line in said.getvalue().decode().splitlines():
+    text = re.sub(r"-?\d+\.\d{6,}(e-\d+)?", lambda number: f"{float(number[0]):.4g}", said.getvalue().decode())
+    for line in text.splitlines():
         long = line.startswith(("Note", "Judged", "P-values")) and len(line) > WIDTH
         for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ") if long else [line]:
             print(f"   {part}".rstrip())
