@@ -86,7 +86,7 @@ def check_readable(path: Path) -> None:
         raise SourceError.address(path)
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise SourceError.absent(path) from None
     if stat.S_ISDIR(status.st_mode):
         raise SourceError.folder(path)
@@ -95,9 +95,7 @@ def check_readable(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise SourceError.unreadable(repr(str(path)), "there is no permission to read it")
     if status.st_size == 0:
-        raise SourceError(
-            f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row."
-        )
+        raise SourceError(f"{str(path)!r} is empty. Next: give a table with names of columns and at least one row.")
 
 
 MAGIC = {

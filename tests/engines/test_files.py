@@ -102,11 +102,11 @@ def test_names_that_mean_nothing(tmp_path, monkeypatch):
     with pytest.raises(SourceError, match=r"There is no file .*; did you mean .*not.parquet"):
         open_source(tmp_path / "no.parquet")
     (tmp_path / "not.parquet").unlink()
-    with pytest.raises(SourceError, match="is a folder that holds no file of a table"):
-        open_source(tmp_path)
     (tmp_path / "t.foo").write_text("1")
-    with pytest.raises(SourceError, match="no ending that says"):
-        open_source(tmp_path / "t.foo")
+    folder = (".", "is a folder that holds no file of a table")
+    for name, why in (folder, ("t.foo", "no ending that says"), ("t.foo/1.csv", "There is no file .*, nor the folder")):
+        with pytest.raises(SourceError, match=why):
+            open_source(tmp_path / name)
     monkeypatch.setattr(Path, "iterdir", lambda folder: os.scandir("a folder that may not be listed"))
     with pytest.raises(SourceError, match="There is no file"):
         open_source(tmp_path / "no.parquet")
