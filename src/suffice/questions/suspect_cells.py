@@ -10,7 +10,7 @@ from .._arrays import Array, Codes, Flags, false_discovery_control, np
 from ..fitted import Fitted
 from ..schema import Kind, Name
 from ..table.dates import as_text
-from .cell_odds import Judge, cell_pvalues, judge_cells
+from .cell_odds import ODDS, Judge, cell_pvalues, judge_cells
 from .frames import frame_of
 from .sample import read_share
 
@@ -169,8 +169,11 @@ class _Told:
                 found[f] = name, self._number(int(self.column[f]), float(f"{values[f]:.9g}"))
         return found
 
-    def _candidates(self, x: Array) -> Iterator[tuple[str, int, Array]]:
-        """Yield slips, in how many ways each comes, and the numbers (m,) that they would have made into `x` (m,)."""
+    def _candidates(self, x: Array) -> Iterator[tuple[str, Array | float, Array]]:
+        """Yield slips, in how many ways each comes, and the numbers (m,) that they would have made into `x` (m,).
+
+        Columns that changed places explain both cells: that counts as much as another slip is improbable, at most.
+        """
         x = np.where(x == 0, np.nan, x)
         yield "sign", 1, -x
         for name, factors in (("decimal point", TENS), ("unit", UNITS)):
@@ -183,13 +186,14 @@ class _Told:
         for other in self.judge.scales:
             column, there, known = np.full(len(x), other), self.cells.values[self.row, other], self.known.copy()
             known[:, other] = False
-            here = self._log_p(column, x, known)
-            own = np.flatnonzero((here > self._log_p(column, there, known)) & (self.column != other))
+            here, before = self._log_p(column, x, known), self._log_p(column, there, known)
+            own = np.flatnonzero((here > before) & (self.column != other))
             top = self.expected(column[own], known[own], own)
             fits = here[own] - self._log_at(column[own], top, known[own], own)
-            swapped = np.full(len(x), np.nan)
+            swapped, ways = np.full(len(x), np.nan), np.full(len(x), float(len(self.judge.scales)))
             swapped[own] = np.where(fits > -FITS, there[own], np.nan)
-            yield f"swapped with {self.fitted.schema.names[other]}", len(self.judge.scales), swapped
+            ways[own] *= np.exp(-np.minimum(here[own] - before[own], -ODDS))  # else the other is wrong by itself, too
+            yield f"swapped with {self.fitted.schema.names[other]}", ways, swapped
 
     def reasons(self) -> list[tuple[Name, ...]]:
         """Return for each cell the columns of its row without which it would be less suspect, the first most."""
