@@ -388,9 +388,8 @@ def bounded_map(function: Callable[[T], R], items: Iterable[T], *, ahead: int = 
 # ── Memory limits: an allocation is refused by name before it is made ─────────────────────────────────────────────────
 
 
-MEMORY_SHARE = (
-    4  # statistics, covariances, their factors and what lies between: about four times the statistics at once
-)
+# Statistics, covariances, their factors and what lies between: about four times the statistics at once.
+MEMORY_SHARE = 4
 SMALL_MEMORY = 1 << 24  # bytes that are never refused, nor asked the machine about
 UNKNOWN_MEMORY = 1 << 34  # bytes, where the machine does not say: 16 GiB
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
