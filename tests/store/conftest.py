@@ -27,7 +27,7 @@ class File:
         np.save(buffer, np.asarray(values), allow_pickle=False)
         self.members[name] = buffer.getvalue()
 
-    def pack(self, digests=True, compression=zipfile.ZIP_STORED, text=None, sealed=True):
+    def pack(self, digests=True, compression=zipfile.ZIP_STORED, text=None, sealed=True, deflated=()):
         if digests:
             self.document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in self.members.items()}
         text = json.dumps(self.document) if text is None else text
@@ -37,7 +37,7 @@ class File:
             if self.document.get("version") != 1:
                 archive.writestr("model.sha256", hashlib.sha256(text).hexdigest() if sealed else "0" * 64)
             for name, data in self.members.items():
-                archive.writestr(f"{name}.npy", data)
+                archive.writestr(f"{name}.npy", data, zipfile.ZIP_DEFLATED if name in deflated else None)
 
 
 def pack_model(model, path):

@@ -10,6 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
 from suffice.errors import ModelFileError
@@ -231,23 +232,40 @@ def test_packed_arrays_that_do_not_fit(large, part, change, message):
 
 
 def test_compressed_parts_are_refused(gaussian):
-    """A stored part cannot be larger than the file; a compressed one could fill the memory."""
+    """A stored part cannot be larger than the file; text that is compressed could fill the memory."""
     for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         refuses(gaussian, "claims a size", compression=compression)
 
 
-def test_no_memory_is_spent_on_a_bomb(gaussian):
-    gaussian.put("huge", np.zeros(20_000_000))
-    gaussian.pack(compression=zipfile.ZIP_DEFLATED)
-    assert gaussian.path.stat().st_size < 1_000_000
-    del gaussian.members["huge"]
+@pytest.mark.parametrize("claimed", [160_000_128, 1000])
+def test_no_memory_is_spent_on_a_bomb(gaussian, monkeypatch, claimed):
+    """A deflated array takes no more than a model may have, nor than it claims, whatever it would inflate to."""
+    monkeypatch.setattr("suffice.files.archive.budget", lambda: 100_000_000)
+    gaussian.put("weight", np.zeros(20_000_000))
+    gaussian.pack(deflated=["weight"])
+    data = gaussian.path.read_bytes()
+    assert len(data) < 1_000_000
+    gaussian.path.write_bytes(data.replace(struct.pack("<I", 160_000_128), struct.pack("<I", claimed)))
+    gaussian.members.clear()
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError):
+        with pytest.raises(ModelFileError, match="claims a size" if claimed > 1000 else "no zip file"):
             load(gaussian.path)
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_large_arrays_are_deflated_and_may_as_well_be_stored(large):
+    """And text is stored, so that no document takes more than a multiple of its file."""
+    with zipfile.ZipFile(large.path) as file:
+        method = {info.filename: info.compress_type for info in file.infolist()}
+    assert method["sample_x0.bits.npy"] == zipfile.ZIP_DEFLATED
+    assert method["model.json"] == method["weight.npy"] == zipfile.ZIP_STORED
+    size, rows = large.path.stat().st_size, load(large.path).statistics_.sample
+    large.pack(digests=False)
+    assert large.path.stat().st_size > 1.1 * size
+    assert_array_equal(load(large.path).statistics_.sample.identity, rows.identity)
 
 
 @pytest.mark.slow

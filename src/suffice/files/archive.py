@@ -2,8 +2,9 @@
 
 A zip file names its parts twice, in front of each and in a directory at the end, and nothing forces the two to agree:
 parts may overlap, repeat a name, lie in each other, or claim sizes that their file does not have. Here the parts must
-lie one after the other from the first byte to the directory, stored as they are, so that all of them together are no
-larger than the file.
+lie one after the other from the first byte to the directory. They are stored as they are, so that all of them together
+are no larger than the file, but for large arrays, which may be deflated: those together take at most
+`_arrays.budget` in memory, and none is inflated beyond the size that it claims.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO
 
-from .._arrays import Array, Codes, np, parallel_map
+from .._arrays import Array, Codes, budget, np, parallel_map
 from ..stats.statistic import Stored
 
 HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
@@ -45,8 +46,8 @@ class Archive:
         """Return the bytes of a part; DamagedArchive if it is not there, or not the one that was written."""
         if name not in self.names:
             raise DamagedArchive(f"the part {name!r} is missing")
-        with _refusals():
-            return self._zip.read(name)
+        with _refusals(), self._zip.open(name) as part:
+            return part.read(self._zip.getinfo(name).file_size)
 
 
 @contextmanager
@@ -87,16 +88,18 @@ def _check_parts(file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
     parts = sorted(archive.infolist(), key=lambda info: info.header_offset)
     if len({info.filename for info in parts}) < len(parts):
         raise DamagedArchive("two of its parts have one name")
-    end = 0
+    end, room = 0, budget()
     for info in parts:
-        name = info.filename
-        if info.compress_type != zipfile.ZIP_STORED or not 0 <= info.file_size == info.compress_size <= size:
+        name, stored = info.filename, info.compress_type == zipfile.ZIP_STORED
+        room -= 0 if stored else info.file_size
+        deflated = info.compress_type == zipfile.ZIP_DEFLATED and name.endswith(".npy") and room >= 0
+        if not 0 <= info.compress_size <= size or not (info.file_size == info.compress_size if stored else deflated):
             raise DamagedArchive(f"the part {name!r} claims a size its file does not have")
         if info.flag_bits & ENCRYPTED or info.header_offset != end:
             raise DamagedArchive(f"the part {name!r} does not lie where the one before it ends")
         file.seek(end)
         head = HEADER.unpack(file.read(HEADER.size))
-        end += HEADER.size + head[-2] + head[-1] + info.file_size
+        end += HEADER.size + head[-2] + head[-1] + info.compress_size
     if end != archive.start_dir:
         raise DamagedArchive("it holds bytes that belong to no part")
 

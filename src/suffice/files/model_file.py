@@ -1,8 +1,8 @@
 """Save and load a model as one file: a zip of `model.json` and plain `.npy` arrays. No pickle, nothing executable.
 
 The file holds the statistics and the settings; the model is estimated from them again when it is loaded, so a loaded
-model can be updated and merged. Members are stored uncompressed: a file asks for a small multiple of its own size in
-memory. Arrays of many cells are packed column by column (`archive.packed`), which take no more memory than
+model can be updated and merged. Members are stored as they are: a file asks for a small multiple of its own size in
+memory. Arrays of many cells are packed column by column (`archive.packed`) and deflated; they take no more memory than
 `_arrays.budget`; one that equals an earlier one is not written again, and hashes of many rows are left out where they
 are those of these rows.
 
@@ -65,7 +65,7 @@ from .archive import (
 
 FORMAT = "suffice-model"
 # From 2 on a file has a model.sha256, and holds nothing that saving it again would not write; from 3 on it may hold
-# what its rows chose; from 4 on it may hold packed arrays, and whoever needs none of that writes 3.
+# what its rows chose; from 4 on it may hold packed and deflated arrays, and whoever needs none of that writes 3.
 FORMAT_VERSION = 4
 MAX_JSON = 256 << 20
 MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are numbers in floating point
@@ -110,9 +110,10 @@ def write_model(
     parts = {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
     parts |= _array_parts(arrays, document["sha256"])
     parts |= {} if choice is None else _choice_parts(choice, text)
-    with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with whole_file(path, check) as file, zipfile.ZipFile(file, "w") as archive:
         for name, data in parts.items():
-            archive.writestr(zipfile.ZipInfo(name), data)
+            large = document["version"] > 3 and name.endswith(".npy") and len(data) > PACKED
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED if large else zipfile.ZIP_STORED)
 
 
 def describe_model(
