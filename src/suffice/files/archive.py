@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO
 
-from .._arrays import Array, Codes, budget, np, parallel_map
+from .._arrays import Array, budget, np, parallel_map
 from ..stats.statistic import Stored
 
 HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
 ENCRYPTED = 0x1
 PACKED = 1 << 13  # cells of an array that is packed
-PACKED_PARTS = ("form", "levels", "bits")  # of such an array
+PACKED_PARTS = ("form", "levels", "codes")  # of such an array
 READABLE: Mapping[str, tuple[int, ...]] = MappingProxyType({"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)})
 
 
@@ -121,10 +121,10 @@ def array_parts(name: str, values: Stored) -> dict[str, bytes]:
 def packed(values: Stored) -> dict[str, Array] | None:
     """Return the parts of an array of one or two dimensions by name, None where they are not smaller by a tenth.
 
-    Column by column, `levels` are its distinct values in the order of their bits, and `bits` the numbers of the cells
-    among these: all last bits of the column first, then those before, eight to a byte, the first in its highest bit. A
-    column of more than 65,536 levels is in `bits` as it is. `form` is the number of rows, of columns (0 for an array of
-    one dimension), and of the levels of each column, 0 where it is as it is.
+    Column by column, `levels` are its distinct values in the order of their bits, and `codes` the numbers of the cells
+    among these: the low bytes of the whole column, then the high ones where there are more than 256 levels. A column of
+    more than 65,536 levels is in `codes` as it is, byte by byte in the same way. `form` is the number of rows, of
+    columns (0 for an array of one dimension), and of the levels of each column, 0 where it is as it is.
     """
     if values.dtype.itemsize not in (1, 8) or values.ndim > 2:
         return None
@@ -133,25 +133,25 @@ def packed(values: Stored) -> dict[str, Array] | None:
     found = list(parallel_map(_packed_column, columns, cost=100.0 * columns.size))
     levels = np.concatenate([own for own, _ in found]).view(values.dtype)
     form = np.array([len(values), *(values.shape[1:] or (0,)), *(len(own) for own, _ in found)], dtype=np.int64)
-    parts = {"form": form, "levels": levels, "bits": np.concatenate([own for _, own in found])}
+    parts = {"form": form, "levels": levels, "codes": np.concatenate([own for _, own in found])}
     return parts if sum(own.nbytes for own in parts.values()) < 0.9 * values.nbytes else None
 
 
 def _packed_column(cells: Array) -> tuple[Array, Array]:
-    """Return the levels and the bits of a column."""
+    """Return the levels and the codes of a column."""
     levels, codes = np.unique(cells, return_inverse=True)
     if len(levels) > 1 << 16:
-        return levels[:0], cells.view(np.uint8)
-    planes = [np.packbits((codes >> bit & 1).astype(np.uint8)) for bit in range(_width(len(levels)))]
-    return levels, np.concatenate([np.zeros(0, dtype=np.uint8), *planes])
+        levels, codes = levels[:0], cells
+    codes = codes.astype(f"u{_width(len(levels), cells.itemsize)}")
+    return levels, codes.view(np.uint8).reshape(len(cells), -1).T.ravel()
 
 
-def _width(levels: int) -> int:
-    """Return how many bits tell so many levels apart."""
-    return (levels - 1).bit_length()
+def _width(levels: int, itemsize: int) -> int:
+    """Return how many bytes a cell takes in a column of so many levels, or of cells as they are."""
+    return itemsize if not levels else 1 if levels <= 1 << 8 else 2
 
 
-def unpacked(form: Array, levels: Array, bits: Array, most: int) -> Array:
+def unpacked(form: Array, levels: Array, codes: Array, most: int) -> Array:
     """Return the array of these parts, of at most so many bytes.
 
     ValueError, whose message follows its name, where they do not fit together or it would take more.
@@ -162,23 +162,17 @@ def unpacked(form: Array, levels: Array, bits: Array, most: int) -> Array:
     size = levels.dtype.itemsize
     if m * len(counts) * size > most:
         raise ValueError(f"would take {m * len(counts) * size:,} bytes, more than a model may have here")
-    sizes = [_width(own) * -(-m // 8) if own else m * size for own in counts]
-    right = len(counts) == max(width, 1) and bits.dtype == np.uint8
-    if not right or bits.shape != (sum(sizes),) or levels.shape != (sum(counts),):
+    widths = [_width(own, size) for own in counts]
+    right = len(counts) == max(width, 1) and codes.dtype == np.uint8
+    if not right or codes.shape != (m * sum(widths),) or levels.shape != (sum(counts),):
         raise ValueError("has parts that do not fit together")
     columns = np.empty((len(counts), m), dtype=levels.dtype)
-    begin, first = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
+    begin, first = m * np.cumsum([0, *widths]), np.cumsum([0, *counts])
     for j, (column, own) in enumerate(zip(columns, counts, strict=True)):
-        part = bits[begin[j] : begin[j + 1]]
-        if not own:
-            column[:] = part.copy().view(levels.dtype)
-            continue
-        codes: Codes = np.zeros(m, dtype=np.int64)
-        for bit, plane in enumerate(np.split(part.astype(np.uint8), _width(own)) if len(part) else ()):
-            codes = codes + np.unpackbits(plane, count=m).astype(np.int64) * (1 << bit)
-        if m and codes.max() >= own:
+        cells = codes[begin[j] : begin[j + 1]].reshape(widths[j], m).T.copy().view(f"u{widths[j]}")[:, 0]
+        if own and m and cells.max() >= own:
             raise ValueError("has cells of no level")
-        column[:] = levels[first[j] : first[j + 1]][codes]
+        column[:] = levels[first[j] : first[j + 1]][cells] if own else cells.view(levels.dtype)
     return np.ascontiguousarray(columns.T) if width else columns[0]
 
 
@@ -188,9 +182,9 @@ def read_array(archive: Archive, name: str, digest: str, most: int, readable: Ma
     DamagedArchive where it is not there, ValueError, whose message follows its name, where it is not the one.
     """
     if f"{name}.form.npy" in archive.names:
-        form, levels, bits = (archive.read(f"{name}.{part}.npy") for part in PACKED_PARTS)
+        form, levels, codes = (archive.read(f"{name}.{part}.npy") for part in PACKED_PARTS)
         small = {**readable, "u": (1, 8)}
-        data = as_npy(unpacked(read_npy(form), read_npy(levels, readable), read_npy(bits, small), most))
+        data = as_npy(unpacked(read_npy(form), read_npy(levels, readable), read_npy(codes, small), most))
     else:
         data = archive.read(f"{name}.npy")
     if hashlib.sha256(data).hexdigest() != digest:
