@@ -140,10 +140,9 @@ def packed(values: Stored) -> dict[str, Array] | None:
 def _packed_column(cells: Array) -> tuple[Array, Array]:
     """Return the levels and the codes of a column."""
     levels, codes = np.unique(cells, return_inverse=True)
-    if len(levels) > 1 << 16:
-        levels, codes = levels[:0], cells
-    codes = codes.astype(f"u{_width(len(levels), cells.itemsize)}")
-    return levels, codes.view(np.uint8).reshape(len(cells), -1).T.ravel()
+    few = len(levels) <= 1 << 16
+    kept = codes.astype(f"u{_width(len(levels), cells.itemsize)}") if few else cells
+    return levels[: len(levels) * few], np.asarray(kept.view(np.uint8).reshape(len(cells), -1).T.ravel())
 
 
 def _width(levels: int, itemsize: int) -> int:
