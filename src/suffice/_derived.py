@@ -7,7 +7,7 @@ for what takes long to make, and must not be made by two threads at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -85,19 +85,3 @@ class Lazy(Generic[T]):
 
 def _known(value: T) -> Lazy[T]:
     return Lazy(lambda: value)
-
-
-class PartlyLazy(Mapping[str, T]):
-    """Values by name, of which some are there, and each other is made, with those made together, when asked for."""
-
-    def __init__(self, now: Mapping[str, T], later: Mapping[str, Lazy[Mapping[str, T]]], names: Sequence[str]) -> None:
-        self._now, self._later, self._names = now, later, tuple(names)
-
-    def __getitem__(self, name: str) -> T:
-        return self._now[name] if name in self._now else self._later[name]()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)

@@ -64,11 +64,8 @@ class Fitted:
 
     # --- other values of this kind -----------------------------------------------------------------------------------
 
-    def with_statistics(self, statistics: ByClass, *, late: bool = False, **changed: Any) -> Self:
-        """Return the value of other statistics; `changed` fields go with them, and what a fit noted goes.
-
-        `late`: `train` follows, and may find that something is left for it to make.
-        """
+    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
+        """Return the value of other statistics; `changed` fields go with them, and what a fit noted goes."""
         check_total(statistics.weight)
         past = replace(changed.pop("past", self.past), notes=())
         return replace(self, statistics=statistics, past=past, **{"chosen": None, **changed})

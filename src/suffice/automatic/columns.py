@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from .._arrays import Array, Codes, Flags, np, parallel_map
-from .._derived import Lazy
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..kernels.columns import Knots, normal_scores
 from ..leave_one_out.by_columns import showing
@@ -147,8 +146,8 @@ class FrozenColumns:
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
     `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
     principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
-    filled before statistics are made, `dates` columns and parts of them that trees may ask as well. `grown` are cells
-    and trees, or what grows them, None for few rows. The last `texts` categories are texts, which have no levels.
+    filled before statistics are made, `dates` columns and parts of them that trees may ask as well. `forest` are cells
+    and trees, None for few rows. The last `texts` categories are texts, which have no levels.
     """
 
     scores: tuple[tuple[Array, Array], ...]
@@ -161,7 +160,7 @@ class FrozenColumns:
     used: dict[str, Codes] = field(default_factory=dict)
     basis: dict[str, Array] = field(default_factory=dict)
     guess: dict[str, Guess] = field(default_factory=dict)
-    grown: Lazy[FrozenForest] | FrozenForest | None = None
+    forest: FrozenForest | None = None
     texts: int = 0
     dates: DateParts = ()
 
@@ -171,7 +170,7 @@ class FrozenColumns:
         numbers: Array,
         coded: CodedColumns,
         weight: Array,
-        grown: Lazy[FrozenForest] | FrozenForest | None = None,
+        forest: FrozenForest | None = None,
         *,
         only_raw: bool = False,
         texts: int = 0,
@@ -195,7 +194,7 @@ class FrozenColumns:
             {b: tuple(own.cuts[b] for own in found) for b in BINS},
             tuple(tuple(known) for known in coded.levels),
             (*map(partial(_indicated, weight=weight), shares[:labels], coded.codes[:labels]), *((),) * texts),
-            grown=grown,
+            forest=forest,
             texts=texts,
             dates=tuple((j, i) for j, i in dates if again[j][i]),
         )
@@ -213,11 +212,6 @@ class FrozenColumns:
             elif patterns >= MOST_PATTERNS or (patterns and len(numbers) * width**2 > MOST_COMPLETED):
                 frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
         return frozen
-
-    @property
-    def forest(self) -> FrozenForest | None:
-        """Cells and trees, None for few rows."""
-        return self.grown() if isinstance(self.grown, Lazy) else self.grown
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrozenColumns):

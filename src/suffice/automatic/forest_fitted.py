@@ -66,7 +66,6 @@ class ForestRows(MemberRows):
         weight: Array,
         *,
         for_good: bool,
-        late: bool = False,
         units: Units | None = None,
     ) -> Columns:
         return FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, labels=False, units=units)
@@ -213,7 +212,7 @@ class ForestFitted(HeldFitted):
 
     def train(self) -> None:
         """Grow the trees; the density is made of their leaves when it is first asked for."""
-        self.frozen_statistics.settle()
+        _ = self.frozen_statistics
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         density, notes = self._joint_alone.estimated

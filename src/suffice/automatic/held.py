@@ -80,7 +80,7 @@ class HeldFitted(Fitted):
 
     freezes_columns = True
 
-    def with_statistics(self, statistics: ByClass, *, late: bool = False, **changed: Any) -> Self:
+    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
         """Return the value of other statistics, the rows made statistics where they are more than are kept.
 
         While all are kept, the last block are those of the sample, in the same memory.
@@ -91,7 +91,7 @@ class HeldFitted(Fitted):
             rows = self.dated(table_rows(sample.rows))
             held = self.held_as(rows, sample.codes, sample.copies, sample.weight, len(statistics.classes))
         else:
-            held = self._dated(held).distinct(self.most_read, late)
+            held = self._dated(held).distinct(self.most_read)
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], held))
         return super().with_statistics(statistics, **changed)
 
@@ -177,15 +177,15 @@ class HeldFitted(Fitted):
     @shared
     def frozen_statistics(self) -> MemberStats:
         """The statistics in frozen columns; of rows held as they are, in columns that these rows freeze for now."""
-        block = self._dated(held_by(self.statistics)).distinct(self.most_read, late=True)
+        block = self._dated(held_by(self.statistics)).distinct(self.most_read)
         self.check_memory(block, self.statistics)
         if isinstance(block, MemberStats):
             return block
         unit = row_unit(self.judged, block)
         weight = block.weight * unit
         units = units_of(self.judged, block)
-        columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True, units=units)
-        return block.frozen(columns, late=True)
+        columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, units=units)
+        return block.frozen(columns)
 
     @property
     def is_trained(self) -> bool:

@@ -131,7 +131,6 @@ class Part(ABC):
 
     name: ClassVar[str]  # in a model file
     left_out: ClassVar[bool] = False  # of a file, where there is nothing of it
-    of_trees: ClassVar[bool] = False  # which take long to grow
 
     entries: Mapping[Any, Any]
 

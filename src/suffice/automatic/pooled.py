@@ -103,12 +103,11 @@ class PooledFitted(HeldFitted):
         return self.choice
 
     def train(self) -> None:
-        """Choose the members and keep them, as after an edit the first question does; trees left by then are grown.
+        """Choose the members and keep them, as after an edit the first question does.
 
         The joint model is made when it is first asked for.
         """
         self.memoize(pool_of, whatever_priors=True)
-        self.frozen_statistics.settle()
 
     @property
     def pool(self) -> StackedEnsemble:

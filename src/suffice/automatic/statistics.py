@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, check_bytes, np, row_chunks
-from .._derived import Lazy, PartlyLazy
 from ..errors import MergeError, NotLearnedError, either, setting
 from ..forest import FrozenForest
 from ..notes import Kind, Note
@@ -37,7 +35,6 @@ from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct,
 P = TypeVar("P", bound=Part)
 
 TOGETHER = 1 << 15  # rows whose statistics are made at a time at most, all of them while they are near
-MANY = 8 * TOGETHER  # rows, of which trees' parts are made one after the other
 ALL = slice(None)
 Columns = FrozenColumns | FrozenForest  # what a sample of rows freezes: how rows are read from then on
 FOREST_ROWS = 60  # from which on trees are grown
@@ -69,19 +66,16 @@ class MemberRows(Statistic):
         weight: Array,
         *,
         for_good: bool,
-        late: bool = False,
         units: Units | None = None,
     ) -> Columns:
         """Return the columns that rows (n,) of these weights, counted as rows, freeze: `for_good`, or for now.
 
-        What can be made when it is asked for, while these rows are there, is frozen for good only. If `late`, trees are
-        grown when they are first asked for. `units` say which rows leave together.
+        What can be made when it is asked for, while these rows are there, is frozen for good only. `units` say which
+        rows leave together.
         """
-        forest: Lazy[FrozenForest] | FrozenForest | None = None
-        coded = without_texts(rows.coded, rows.texts)
+        coded, forest = without_texts(rows.coded, rows.texts), None
         if weight.sum() >= FOREST_ROWS:
-            grow = partial(FrozenForest.freeze, rows.numbers, coded, codes, k, weight, density=for_good, units=units)
-            forest = Lazy(grow) if late else grow()
+            forest = FrozenForest.freeze(rows.numbers, coded, codes, k, weight, density=for_good, units=units)
         return FrozenColumns.freeze(rows.numbers, coded, weight, forest, texts=rows.texts, dates=rows.dates)
 
     @classmethod
@@ -95,7 +89,7 @@ class MemberRows(Statistic):
         ones = np.broadcast_to(1.0, len(codes))
         return cls(rows, codes, ones, ones if weight is None else weight.astype(np.float64), k)
 
-    def distinct(self, bound: int, late: bool = False) -> MemberRows | MemberStats:
+    def distinct(self, bound: int) -> MemberRows | MemberStats:
         """Return the rows, equal ones once, or their statistics where they are more than `bound`; see `frozen`."""
         if len(self.codes) > 4 * bound:
             some = slice(2 * bound)
@@ -103,42 +97,23 @@ class MemberRows(Statistic):
             united = self._united() if few else self
         else:
             united = self._united()
-        return united if len(united.codes) <= bound else self._condensed(bound, late)
+        return united if len(united.codes) <= bound else self._condensed(bound)
 
-    def _condensed(self, bound: int, late: bool) -> MemberStats:
+    def _condensed(self, bound: int) -> MemberStats:
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
         some, weight = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
         weight = weight * rows_per_weight(self.weight, self.copies)
-        columns = self.freeze(self.rows[some], self.codes[some], self.k, weight, for_good=True, late=late)
-        return self.frozen(columns, late)
+        columns = self.freeze(self.rows[some], self.codes[some], self.k, weight, for_good=True)
+        return self.frozen(columns)
 
-    def frozen(self, columns: Columns, late: bool = False) -> MemberStats:
-        """Return the statistics of the rows in columns frozen already.
-
-        If `late`, what trees need is made when it is first asked for, or by `settle`, and the rows are held until then:
-        all together, but of many rows part by part, for what is made of some at a time takes memory.
-        """
-        every = self.statistics().part_types()
-        if not late:
-            return self._summed(columns, every)
-
-        def later(parts: Sequence[type[Part]]) -> Lazy[Mapping[str, Part]]:
-            return Lazy(lambda: self._summed(columns, parts).learned)
-
-        trees, few = [part for part in every if part.of_trees], len(self.codes) <= MANY
-        together = later(trees)
-        found = self._summed(columns, [part for part in every if not part.of_trees])
-        waits = {part.name: together if few else later([part]) for part in trees}
-        return replace(found, learned=PartlyLazy(found.learned, waits, [part.name for part in every]))
-
-    def _summed(self, columns: Columns, parts: Sequence[type[Part]]) -> MemberStats:
-        """Return statistics of these parts alone."""
+    def frozen(self, columns: Columns) -> MemberStats:
+        """Return the statistics of the rows in columns frozen already."""
         kind = self.statistics()
 
         def summarized(part: slice) -> MemberStats:
             rows = self.rows[part]
             read = columns.read(rows.numbers, rows.coded)
-            return kind.summarize(read, self.codes[part], self.k, self.weight[part], parts)
+            return kind.summarize(read, self.codes[part], self.k, self.weight[part])
 
         n = len(self.codes)
         size = -(-n // max(1, -(-n // TOGETHER)))  # blocks of one size, so that no thread waits for another
@@ -276,16 +251,10 @@ class MemberStats(Statistic):
         check_columns(columns, k)
 
     @classmethod
-    def summarize(
-        cls, reading: Any, codes: Codes, k: int, weight: Array | None, kinds: Sequence[type[Part]] | None = None
-    ) -> Self:
-        """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory.
-
-        Of some `kinds` of parts alone where these are given.
-        """
+    def summarize(cls, reading: Any, codes: Codes, k: int, weight: Array | None) -> Self:
+        """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory."""
         cls.check(reading.columns, k)
-        kinds = cls.part_types() if kinds is None else kinds
-        parts = {part.name: part.summarize(reading, codes, k, weight) for part in kinds}
+        parts = {part.name: part.summarize(reading, codes, k, weight) for part in cls.part_types()}
         return cls(reading.columns, parts, weight_seen(reading, codes, k, weight))
 
     @classmethod
@@ -323,14 +292,9 @@ class MemberStats(Statistic):
         why = "they came with a merged model, which had chosen knots and bins of its own"
         return (Note(what, why, kind=Kind.UNCERTAIN),)
 
-    def distinct(self, bound: int, late: bool = False) -> Self:
+    def distinct(self, bound: int) -> Self:
         """Return the statistics as they are."""
         return self
-
-    def settle(self) -> None:
-        """Make what was left for later."""
-        for _ in self.learned.values():
-            pass
 
     def merge(self, other: MemberRows | MemberStats) -> Self:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""

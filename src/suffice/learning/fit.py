@@ -48,7 +48,7 @@ def learn(begun: F, batch: Batch) -> F:
     labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
     statistics = begun.summarize(labelled)
     check_observed(statistics)
-    fitted = begun.with_statistics(statistics, late=True)
+    fitted = begun.with_statistics(statistics)
     if absent and begun.keeps_unlabelled:
         fitted = fitted.with_past(unlabelled=absent)
     elif absent:

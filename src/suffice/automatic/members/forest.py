@@ -33,7 +33,6 @@ class LeafSums(Part):
     """The sums of the leaves of a density, in one entry; none where there is no forest."""
 
     name: ClassVar[str] = "leaves"
-    of_trees: ClassVar[bool] = True
     left_out: ClassVar[bool] = True
 
     @property
@@ -67,7 +66,6 @@ class LeafWeights(Counts):
     """The weight (k, leaves) of each class in every leaf of the trees that tell classes apart, all in one entry."""
 
     name: ClassVar[str] = "shares"
-    of_trees: ClassVar[bool] = True
     left_out: ClassVar[bool] = True
 
     @classmethod
