@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, Flags, NDArray, ndtri, np, row_chunks, rows_within
+from .._arrays import Array, Codes, Flags, NDArray, ndtri, np, row_chunks, rows_within, xlogy
 from ..kernels.columns import Knots
 from ..schema import Level
 from ..stats.counts import CodedColumns
@@ -27,7 +27,7 @@ CELL_ROWS = 8.0  # distinct ones in each, where rows are few
 MOST_LEVELS = 2**15 - 2  # with cells of their own: numbers of cells have 16 bits
 MISSING = -1
 PSEUDO = 0.5  # pseudo-count of each level, and of one that was never seen
-TOLD = 0.02  # nats of log-loss, at most, that an order of levels may tell of the labels it was made of
+TOLD = 0.02  # nats of log-loss, at most, that an order of levels may tell of labels of equal shares it was made of
 FAR = 8.0  # normal scores beyond which no cell has its middle
 
 Cells = NDArray[np.int16]  # (n, d): numbers of cells, −1 where missing
@@ -143,7 +143,9 @@ class ForestColumns:
             seen = ~np.isnan(x)
             cells.append(NumberCells.freeze(x[seen], weight[seen]))
         order, shares, repeated = [], [], []
-        most = 1.0 + 2.0 * TOLD * float(weight.sum()) / (max(k - 1, 1) * max(len(coded.levels), 1))
+        share = np.bincount(codes, weights=weight, minlength=k) / weight.sum()
+        told = -TOLD * float(xlogy(share, share).sum()) / np.log(k) if k > 1 else TOLD
+        most = 1.0 + 2.0 * told * float(weight.sum()) / (max(k - 1, 1) * max(len(coded.levels), 1))
         for levels, column in zip(coded.levels, coded.codes, strict=True):
             seen = column >= 0
             flat = codes[seen] * len(levels) + column[seen]
@@ -330,14 +332,14 @@ def _ordered(held: Array, most: float, alone: Flags) -> Codes:
     classes' shares (k, levels) differ, then the others, the rarest last, and at the end those shown by one row `alone`.
 
     An order by shares tells of the labels it is made of, and rows that are judged by trees are among these: of noise,
-    some (k − 1)(levels − 1) / 2n nats of log-loss. So shares order no more levels than keep that small.
+    some (k − 1)(levels − 1) / 2n nats of log-loss. So shares order no more levels than keep that small beside what
+    there is to be told: of a rare class it is little.
     """
     weight = held.sum(axis=0)
     if not len(weight):  # of a column without a cell among these rows
         return np.zeros(0, dtype=np.int64)
     common = np.lexsort((-weight.round(9), alone))
-    place = np.empty(len(weight), dtype=np.int64)
-    place[common] = np.arange(len(weight))
+    place = np.argsort(common)
     first = np.sort(common[: max(min(int(most), int((~alone).sum())), 1)])
     place[first] = _along(held[:, first])
     return place
@@ -351,6 +353,4 @@ def _along(held: Array) -> Codes:
     direction = np.linalg.svd(apart, full_matrices=False)[0][:, 0]
     direction = direction * np.sign(direction[np.argmax(np.abs(direction).round(9))])
     along = (direction @ share).round(9)
-    place = np.empty(len(weight), dtype=np.int64)
-    place[np.lexsort((np.arange(len(weight)), along))] = np.arange(len(weight))
-    return place
+    return np.argsort(np.argsort(along, kind="stable"))
