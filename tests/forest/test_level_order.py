@@ -29,7 +29,7 @@ def test_few_levels_stand_in_the_order_of_their_shares():
 
 @pytest.mark.parametrize(("columns", "rare"), [(1, 0.5), (3, 0.5), (1, 0.05)])
 def test_of_many_levels_the_labels_order_no_more_than_rows_are_enough_for(columns, rare):
-    """Other labels of the same rows change the places of so many of the commonest levels alone, fewer of a rare class."""
+    """Other labels of the same rows change so many of the commonest levels alone, fewer of a rare class."""
     rng, n, size = np.random.default_rng(columns), 2000, 300
     column = rng.choice(size, size=n, p=np.arange(1, size + 1) / (size * (size + 1) / 2))
     labels = np.arange(n) < n * rare
