@@ -391,25 +391,32 @@ class Fitted:
 
     # --- answers, which other kinds of models give in their own way, or have none of ---------------------------------
 
+    def as_joint(self, rows: Rows) -> Rows:
+        """Return recoded rows as the joint model reads them."""
+        return rows
+
     def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
         """Return log p(class | row), (n, k) in nats; under other priors if given; see `joint` for `leading`."""
-        return log_posterior(self.joint, rows, None if priors is None else self.log_prior_of(priors), leading)
+        log_prior = None if priors is None else self.log_prior_of(priors)
+        return log_posterior(self.joint, self.as_joint(rows), log_prior, leading)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return log posteriors (n, k), under other priors if these are given, and log p(x) (n,) of rows."""
-        return posterior_and_density(self.joint, rows, None if priors is None else self.log_prior_of(priors))
+        log_prior = None if priors is None else self.log_prior_of(priors)
+        return posterior_and_density(self.joint, self.as_joint(rows), log_prior)
 
     def log_joint(self, rows: Rows) -> Array:
         """Return log p(x, k), (n, k) in nats."""
-        return self.joint.log_joint(rows)
+        return self.joint.log_joint(self.as_joint(rows))
 
     def log_density(self, rows: Rows) -> Array:
         """Return log p(x), (n,) in nats."""
-        return marginal_log_density(self.joint, rows)
+        return marginal_log_density(self.joint, self.as_joint(rows))
 
     def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
         """Return how much each column speaks for each class (n, d, k) in nats, and standard errors if asked for."""
-        return contributions(self.joint, rows, [own.positions for own in self.blocks], orders=orders, errors=errors)
+        positions = [own.positions for own in self.joint_value.blocks]
+        return contributions(self.joint, self.as_joint(rows), positions, orders=orders, errors=errors)
 
     @property
     def joint_value(self) -> Fitted:

@@ -205,11 +205,6 @@ class ForestFitted(HeldFitted):
     def _joint_alone(self) -> ForestJoint:
         return joint_forest(self, self.frozen_statistics)
 
-    @property
-    def joint_value(self) -> Fitted:
-        """The joint density, asked as any other is."""
-        return self._joint_alone.with_priors(self.priors)
-
     def train(self) -> None:
         """Grow the trees; the density is made of their leaves when it is first asked for."""
         _ = self.frozen_statistics
@@ -218,30 +213,8 @@ class ForestFitted(HeldFitted):
         density, notes = self._joint_alone.estimated
         return density, (*notes, *self.frozen_statistics.notes)
 
-    def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
-        """Return log p(class | row), (n, k) in nats."""
-        asked = self.joint_value
-        return asked.log_posterior(asked.recoded(rows), priors, leading)
-
-    def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
-        """Return log posteriors (n, k) and log p(x) (n,)."""
-        asked = self.joint_value
-        return asked.posterior_and_density(asked.recoded(rows), priors)
-
-    def log_density(self, rows: Rows) -> Array:
-        """Return log p(x), (n,) in nats."""
-        asked = self.joint_value
-        return asked.log_density(asked.recoded(rows))
-
-    def log_joint(self, rows: Rows) -> Array:
-        """Return log p(x, k), (n, k) in nats."""
-        asked = self.joint_value
-        return asked.log_joint(asked.recoded(rows))
-
-    def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
-        """Return how much each column speaks for each class (n, d, k) in nats, and standard errors if asked for."""
-        asked = self.joint_value
-        return asked.contributions(asked.recoded(rows), orders, errors)
+    def as_joint(self, rows: Rows) -> Rows:
+        return self.joint_value.recoded(rows)
 
     most_judged = 1000  # milliseconds each where cells are missing or classes are many
 

@@ -79,6 +79,12 @@ class HeldFitted(Fitted):
     """A value whose last block are the rows of all columns; the others are statistics of numbers and categories."""
 
     freezes_columns = True
+    _joint_alone: ClassVar[Any]  # the value of the joint model, under the priors of the rows
+
+    @property
+    def joint_value(self) -> Fitted:
+        """The joint model alone, asked as any other is."""
+        return self._joint_alone.with_priors(self.priors)  # type: ignore[no-any-return]
 
     def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
         """Return the value of other statistics, the rows made statistics where they are more than are kept.

@@ -243,11 +243,6 @@ class PooledFitted(HeldFitted):
         return replace(super().for_fold(), by_forest=isinstance(self._joint_alone, ForestJoint))
 
     @property
-    def joint_value(self) -> Fitted:
-        """The joint model alone, asked as any other is."""
-        return self._joint_alone.with_priors(self.priors)
-
-    @property
     def notes(self) -> tuple[Note, ...]:
         """What was repaired or chosen, of the joint model and of the members."""
         few, names = few_to_judge(self.judged), [self.schema.names[p] for p in self.blocks[-1].positions]
@@ -280,9 +275,11 @@ class PooledFitted(HeldFitted):
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return the pooled log posteriors (n, k), and log p(x) (n,) under the joint model."""
+        return self.log_posterior(rows, priors), self.log_density(rows)
+
+    def as_joint(self, rows: Rows) -> Rows:
         asked = self.joint_value
-        read = asked.recoded(rows) if isinstance(asked, ForestJoint) else rows[:-1]
-        return self.log_posterior(rows, priors), asked.log_density(read)
+        return asked.recoded(rows) if isinstance(asked, ForestJoint) else rows[:-1]
 
     def log_joint(self, rows: Rows) -> Array:
         """Return log p(k | x) + log p(x), (n, k) in nats: the pooled posterior and the joint model's density."""
