@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._arrays import Array, Codes, check_bytes, np
+from .._arrays import check_bytes, np
 from .._dialect import Dialect
 from ..automatic.held import HeldFitted
 from ..automatic.statistics import Columns, MemberRows
-from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct
+from ..automatic.table_rows import hashes_of, smallest_distinct
 from ..errors import DataError, SettingError, SourceError, either, pip_install, setting
 from ..fitted import Fitted
 from ..notes import Kind, Note
-from ..schema import Level, Name, Schema, check_listed, sort_levels
+from ..schema import Level, Name, Schema, check_listed
 from ..stats import ByClass
 from ..stats.by_class import Batch
 from ..stats.patterns import TooManyPatternsError
@@ -345,63 +345,41 @@ class Gathering:
 
 @dataclass(frozen=True)
 class Smallest:
-    """The distinct rows with the smallest hashes, at most `bound`, in the order of these.
+    """The distinct rows with the smallest hashes `keys` (m,), at most `bound`, in the order of these: the one block.
 
     The automatic classifier freezes its columns by these rows. They are found part by part, as the smallest of all are
     among the smallest of each, so that `fit` and `fit_table` see the same knots, bins and categories.
-    `kind` is how such rows are held.
-    `keys` (n,) are hashes of the contents, `labels` (n,) numbers of classes in the list `classes`, `weight` (n,);
     `total` is the weight of all rows, `squares` the sum of its squares, row by row: together they say how many rows
     these are.
     """
 
-    kind: type[MemberRows]
-    bound: int
-    cells: TableRows
+    statistics: ByClass
     keys: Keys
-    labels: Codes
-    classes: tuple[Level, ...]
-    weight: Array
-    rows: int
+    bound: int
     total: float
     squares: float
 
-    @classmethod
-    def of(cls, part: MemberRows, classes: tuple[Level, ...], rows: int, bound: int) -> Smallest:
-        """Return the smallest of a batch."""
-        assert isinstance(part.rows, TableRows)
-        weight, squares = part.weight, float((part.weight**2 / part.copies).sum())
-        keys, total = hashes_of(part.rows), float(weight.sum())
-        whole = cls(type(part), bound, part.rows, keys, part.codes, classes, weight, rows, total, squares)
-        return whole._reduced()
+    @property
+    def rows(self) -> int:
+        """How many rows were read."""
+        return self.statistics.rows
 
     def merge(self, other: Smallest) -> Smallest:
         """Return the smallest of both."""
-        classes = sort_levels([*self.classes, *other.classes])
-        place = {label: i for i, label in enumerate(classes)}
-        labels = [np.array([place[c] for c in own.classes], dtype=np.int64)[own.labels] for own in (self, other)]
-        both = replace(
-            self,
-            cells=self.cells.with_rows(other.cells),
-            keys=np.concatenate([self.keys, other.keys]),
-            labels=np.concatenate(labels),
-            classes=classes,
-            weight=np.concatenate([self.weight, other.weight]),
-            rows=self.rows + other.rows,
-            total=self.total + other.total,
-            squares=self.squares + other.squares,
-        )
-        return both._reduced()
+        both, keys = self.statistics.merge(other.statistics), np.concatenate([self.keys, other.keys])
+        return Smallest(both, keys, self.bound, self.total + other.total, self.squares + other.squares).reduced()
 
-    def _reduced(self) -> Smallest:
+    def reduced(self) -> Smallest:
         """Return each distinct row of a class once, the `bound` smallest of them; categories keep all their levels."""
-        few, weight = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
-        return replace(self, cells=self.cells[few], keys=self.keys[few], labels=self.labels[few], weight=weight)
+        held = self.statistics.block(0, MemberRows)
+        few, weight = smallest_distinct(self.keys, held.codes, held.weight, self.bound)
+        some = replace(held, rows=held.rows[few], codes=held.codes[few], copies=held.copies[few], weight=weight)
+        return replace(self, statistics=replace(self.statistics, blocks=(some,)), keys=self.keys[few])
 
     def frozen(self) -> Columns:
         """Return the columns that these rows freeze."""
-        weight = self.weight * (self.total / self.squares)
-        return self.kind.freeze(self.cells, self.labels, len(self.classes), weight, for_good=True)
+        held, unit = self.statistics.block(0, MemberRows), self.total / self.squares
+        return held.freeze(held.rows, held.codes, held.k, held.weight * unit, for_good=True)
 
 
 @dataclass(frozen=True)
@@ -416,10 +394,9 @@ class Finding:
         batch, _ = self.summary.read(table)
         if batch is None:
             return None
-        known = batch if batch.is_labelled else batch.split()[0]
-        family, k = self.summary.fitted.blocks[-1].family, len(known.classes)
-        fitted = self.summary.fitted
+        known, fitted = batch if batch.is_labelled else batch.split()[0], self.summary.fitted
         assert isinstance(fitted, HeldFitted)
-        part = family.summarize(fitted.dated(known.rows[-1]), known.codes, k, known.weight)
-        assert isinstance(part, MemberRows)
-        return Smallest.of(part, known.classes, table.num_rows, self.bound)
+        held = fitted.held_as.summarize(fitted.dated(known.rows[-1]), known.codes, len(known.classes), known.weight)
+        found = ByClass(known.classes, known.class_weight, (held,), table.num_rows)
+        squares = float((held.weight**2).sum())
+        return Smallest(found, hashes_of(held.rows), self.bound, float(held.weight.sum()), squares).reduced()
