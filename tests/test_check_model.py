@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kinds import kinds
 from model_laws import check_shipped_model
 from sklearn.datasets import load_iris
 
@@ -14,21 +15,18 @@ from suffice import (
     NormalInverseWishart,
 )
 
-NUMBERS = {
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True, divisor="unbiased"),
+NUMBERS = kinds("full, shared unbiased, generative, prior") | {
     "diagonal": lambda: GaussianDiscriminant("diagonal", priors="uniform"),
     "rda": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.2)),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, tol=1e-3, random_state=0),
-    "automatic": lambda: GenerativeClassifier(members="generative"),
-    "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
     "prior, diagonal": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart(strength=5.0)),
     "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "holes"), [*((name, False) for name in NUMBERS), ("full", True), ("shared", True), ("naive", True)]
+    ("name", "holes"),
+    [*((name, False) for name in NUMBERS), ("full", True), ("shared unbiased", True), ("naive", True)],
 )
 def test_estimators_of_numbers(name, holes, rng):
     X, y = load_iris(return_X_y=True)

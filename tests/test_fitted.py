@@ -9,20 +9,16 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from kinds import kinds
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, drop_in
+from suffice import GaussianDiscriminant, drop_in
 from suffice._derived import shared
 
 RNG = np.random.default_rng(11)
 LABELS = np.repeat(["ash", "birch", "cedar"], [40, 25, 15])
 ROWS = RNG.normal(size=(80, 3)) + 1.5 * np.repeat(np.arange(3), [40, 25, 15])[:, None]
 PRIORS = np.array([0.2, 0.3, 0.5])
-KINDS = {
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
-    "naive bayes": lambda: NaiveBayes(),
-    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
-    "automatic": lambda: GenerativeClassifier(),
+KINDS = kinds("full, shared loo, naive bayes, mixture, automatic") | {
     "drop-in": lambda: drop_in.LinearDiscriminantAnalysis(),
 }
 MERGING = [name for name in KINDS if name != "mixture"]

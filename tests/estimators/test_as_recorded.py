@@ -5,21 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from scipy import stats
-from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.stats.reservoir import BOUND
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
-MODELS = {
-    "full": GaussianDiscriminant(),
-    "shared": GaussianDiscriminant(shared=True),
-    "bayes": NaiveBayes(),
-    "families": NaiveBayes({("years", "income"): "gaussian", "length": "laplace", "children": "poisson"}),
-    "laplace": NaiveBayes("laplace"),
-    "mixture": MixtureDiscriminant(2, n_init=1, random_state=0),
-    "automatic": GenerativeClassifier(),
+MODELS = kinds("full, shared, naive bayes, laplace, mixture, automatic") | {
+    "families": lambda: NaiveBayes({("years", "income"): "gaussian", "length": "laplace", "children": "poisson"}),
 }
 STEPS = {"years": 1.0, "income": 25.0, "length": 0.1, "children": 1.0, "share": 0.01, "percent": 0.5, "debt": 1.0}
 ENDS = {
@@ -56,7 +50,7 @@ def make_table(n=400, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = make_table()
-    return {name: clone(model).fit(X, y) for name, model in MODELS.items()}
+    return {name: make().fit(X, y) for name, make in MODELS.items()}
 
 
 def holes(X, rng):
@@ -110,7 +104,7 @@ def test_a_filled_mean_is_the_nearest_recorded_value(fitted, name) -> None:
 def test_without_rows_or_the_keyword_answers_are_those_of_the_density(fitted, name) -> None:
     X, y = make_table()
     holed = holes(X, np.random.default_rng(2))[:120]
-    bare = clone(MODELS[name]).set_params(keep_rows=0).fit(X, y)
+    bare = MODELS[name]().set_params(keep_rows=0).fit(X, y)
     for model, more in ((bare, {}), (fitted[name], {"as_recorded": False})):
         np.testing.assert_array_equal(model.impute(holed, **more), bare.impute(holed, as_recorded=False))
         for mine, theirs in zip(
@@ -126,7 +120,7 @@ def test_without_rows_or_the_keyword_answers_are_those_of_the_density(fitted, na
 
 
 def test_a_released_model_says_nothing_of_rows(fitted) -> None:
-    for name in ("bayes", "automatic"):
+    for name in ("naive bayes", "automatic"):
         released = fitted[name].release(least=5)
         drawn = released.sample(300, random_state=0)[0]["income"]
         assert (drawn != np.rint(drawn)).any()
@@ -136,12 +130,12 @@ def test_a_released_model_says_nothing_of_rows(fitted) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [("full", BOUND + 500), ("bayes", 400), ("families", BOUND + 500), ("automatic", 240)]
+    ("name", "n"), [("full", BOUND + 500), ("naive bayes", 400), ("families", BOUND + 500), ("automatic", 240)]
 )
 def test_parts_merge_to_the_whole(name, n) -> None:
     X, y = make_table(n)
-    whole = clone(MODELS[name]).fit(X, y)
-    first, second = (clone(MODELS[name]).partial_fit(X[part], y[part]) for part in (np.s_[::3], np.arange(n) % 3 > 0))
+    whole = MODELS[name]().fit(X, y)
+    first, second = (MODELS[name]().partial_fit(X[part], y[part]) for part in (np.s_[::3], np.arange(n) % 3 > 0))
     merged = first.merge(second)
     assert_recorded(merged.sample(500, random_state=0)[0])
     holed = holes(X[:100], np.random.default_rng(2))
@@ -164,12 +158,12 @@ def test_follows_what_is_learned_and_forgotten() -> None:
     assert_recorded(model.sample(1000, random_state=0)[0])
 
 
-@pytest.mark.parametrize(("name", "unit"), [("full", 1000.0), ("bayes", 1 / 3), ("laplace", 2.0**-40)])
+@pytest.mark.parametrize(("name", "unit"), [("full", 1000.0), ("naive bayes", 1 / 3), ("laplace", 2.0**-40)])
 def test_units_multiply_the_draws(name, unit) -> None:
     """All but shares and percentages, which are told by their unit."""
     X, y = make_table()
     X = X.drop(columns=["share", "percent"])
-    one, other = (clone(MODELS[name]).fit(table, y) for table in (X, X * unit))
+    one, other = (MODELS[name]().fit(table, y) for table in (X, X * unit))
     drawn, scaled = (model.sample(500, random_state=0)[0] for model in (one, other))
     far = (scaled / unit - drawn).abs() / drawn.std()
     assert (far < 1e-6).to_numpy().mean() > 0.998  # a draw halfway between two steps may go either way

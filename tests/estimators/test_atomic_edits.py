@@ -4,33 +4,17 @@ import zipfile
 
 import numpy as np
 import pytest
+from kinds import kinds
 from sklearn.exceptions import NotFittedError
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    NormalInverseWishart,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.errors import SufficeError
 
 NAN = np.nan
-ESTIMATORS = {
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "spherical": lambda: GaussianDiscriminant("spherical"),
-    "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
-    "oas": lambda: GaussianDiscriminant(shrinkage="oas"),
-    "loo": lambda: GaussianDiscriminant(shrinkage="loo"),
+ESTIMATORS = kinds(
+    "full, shared, diagonal, spherical, prior, oas, loo, laplace, single components, mixture, automatic, forest"
+) | {
     "joint block": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
-    "laplace": lambda: NaiveBayes("laplace"),
-    "single components": lambda: MixtureDiscriminant(1),
-    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
-    "automatic": lambda: GenerativeClassifier(),
-    "forest": lambda: GenerativeForest(),
 }
 NEW = [[1.0, 2.0, 3.0], [2.0, 1.0, 0.0]]
 EDITS = {

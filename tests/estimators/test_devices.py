@@ -7,29 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    NaiveBayes,
-    NormalInverseWishart,
-    _arrays_api as door,
-    load,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _arrays_api as door, load
 from suffice.errors import DataError
 
-MODELS = {
-    "full": lambda: GaussianDiscriminant(),
-    "full shared": lambda: GaussianDiscriminant(shared=True),
+MODELS = kinds("full, shared, ledoit-wolf, loo, prior") | {
     "unbiased": lambda: GaussianDiscriminant(shared=True, divisor="unbiased", priors="uniform"),
     "shrunk": lambda: GaussianDiscriminant(shrinkage=0.2),
     "oas": lambda: GaussianDiscriminant(shared=True, shrinkage="oas"),
-    "ledoit-wolf": lambda: GaussianDiscriminant(shrinkage="ledoit-wolf"),
     "ledoit-wolf shared": lambda: GaussianDiscriminant(shared=True, shrinkage="ledoit-wolf"),
-    "loo": lambda: GaussianDiscriminant(shrinkage="loo"),
-    "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
 }
 VERBS = (
     "predict_proba",
@@ -69,7 +58,7 @@ def test_answers(library, dispatch, table, name):
     same(library, MODELS[name]().fit(X, y, w), there, X, rows)
 
 
-@pytest.mark.parametrize("name", ["full", "full shared"])
+@pytest.mark.parametrize("name", ["full", "shared"])
 def test_narrow_rows(library, dispatch, table, name):
     """float32 rows are worked on in float64; on a device without it answers have seven digits, less some."""
     X, y, _ = table
@@ -82,7 +71,7 @@ def test_narrow_rows(library, dispatch, table, name):
     assert found.dtype == (library.xp.float64 if wide else library.xp.float32)
 
 
-@pytest.mark.parametrize("name", ["full", "full shared"])
+@pytest.mark.parametrize("name", ["full", "shared"])
 def test_classes_far_apart(library, dispatch, rng, name):
     """Distances are then not expanded into products, which would cancel."""
     y = np.arange(60) % 3

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from statistic_laws import assert_same_statistics
@@ -17,26 +18,14 @@ from suffice.estimate.families import LaplaceFamily
 NAN = float("nan")
 CLASSES = ["ash", "birch", "cedar"]
 
-NUMBERS = {
-    "full": GaussianDiscriminant(),
-    "shared": GaussianDiscriminant(shared=True),
-    "diagonal": GaussianDiscriminant("diagonal"),
-    "diagonal shared": GaussianDiscriminant("diagonal", shared=True),
-    "spherical": GaussianDiscriminant("spherical"),
-    "unbiased": GaussianDiscriminant(divisor="unbiased"),
-    "oas": GaussianDiscriminant(shrinkage="oas"),
-    "rda": GaussianDiscriminant(shrinkage=RDA(0.3, 0.1)),
-    "gaussian": NaiveBayes("gaussian"),
-    "laplace": NaiveBayes("laplace"),
-    "joint block": NaiveBayes({(0, 2): "gaussian"}),
-    "single components": MixtureDiscriminant(1),
-    "single components, shared": MixtureDiscriminant(1, shared=True),
+NUMBERS = kinds(
+    "full, shared, diagonal, diagonal shared, spherical, unbiased, oas, gaussian, laplace, single components"
+) | {
+    "rda": lambda: GaussianDiscriminant(shrinkage=RDA(0.3, 0.1)),
+    "joint block": lambda: NaiveBayes({(0, 2): "gaussian"}),
+    "single components, shared": lambda: MixtureDiscriminant(1, shared=True),
 }
-OTHERS = {
-    "ledoit-wolf": GaussianDiscriminant(shrinkage="ledoit-wolf"),
-    "mixed": NaiveBayes(),
-    **{name: NaiveBayes(name) for name in ("poisson", "bernoulli", "multinomial", "categorical")},
-}
+OTHERS = kinds("ledoit-wolf, naive bayes, poisson, bernoulli, multinomial, categorical")
 ALL = NUMBERS | OTHERS
 
 
@@ -71,7 +60,7 @@ def made(rng, name, holes=0.0):
     """A table that a model can learn from, and labels."""
     if name in NUMBERS or name == "ledoit-wolf":
         return numbers(rng, holes * (name in NUMBERS))
-    return table(rng) if name == "mixed" else counts(rng, name)
+    return table(rng) if name == "naive bayes" else counts(rng, name)
 
 
 def rows(X, index):
@@ -116,7 +105,7 @@ HOLED = ("full", "shared", "diagonal", "oas", "laplace", "joint block", "single 
 @pytest.mark.parametrize(("name", "holes"), [*((name, 0.0) for name in ALL), *((name, 0.2) for name in HOLED)])
 def test_forget_equals_a_fit_without_the_rows(rng, name, holes):
     """Some rows; a whole class; all but two rows of each class; weighted, and in pieces."""
-    estimator, (X, y), tolerance = ALL[name], made(rng, name, holes), 1e-9 if holes else 1e-10
+    make, (X, y), tolerance = ALL[name], made(rng, name, holes), 1e-9 if holes else 1e-10
     n = len(y)
     weight = rng.integers(1, 9, n) / 4
     last = [i for c in CLASSES for i in np.flatnonzero(y == c)[:6]]
@@ -131,11 +120,11 @@ def test_forget_equals_a_fit_without_the_rows(rng, name, holes):
         def own(index, w=w):
             return None if w is None else w[index]
 
-        model = clone(estimator).fit(X, y, sample_weight=w)
+        model = make().fit(X, y, sample_weight=w)
         for piece in np.array_split(out, 3):
             if len(piece):
                 model.forget(rows(X, piece), y[piece], sample_weight=own(piece))
-        assert_same_model(model, clone(estimator).fit(rows(X, kept), y[kept], sample_weight=own(kept)), X, tolerance)
+        assert_same_model(model, make().fit(rows(X, kept), y[kept], sample_weight=own(kept)), X, tolerance)
         assert model.statistics_.rows == len(kept)
 
 
@@ -160,13 +149,13 @@ def test_many_cycles_of_adding_and_forgetting(rng, name, cycles):
     """Each cycle leaves rounding of 1e-16 of the sums, 400 at most 4e-14 times the growth of the sums."""
     X, y = numbers(rng)
     more, labels = numbers(rng)
-    model = clone(NUMBERS[name]).set_params(keep_rows=0 if name == "full" else 2000).fit(X, y)
+    model = NUMBERS[name]().set_params(keep_rows=0 if name == "full" else 2000).fit(X, y)
     weight = rng.integers(1, 9, 90) / 8
     for step in range(cycles):
         own = slice(step % 80, step % 80 + 10)
         model.partial_fit(more[own] + 50.0, labels[own], sample_weight=weight[own])
         model.forget(more[own] + 50.0, labels[own], sample_weight=weight[own])
-    assert_same_model(model, clone(NUMBERS[name]).fit(X, y), X, 1e-9)
+    assert_same_model(model, NUMBERS[name]().fit(X, y), X, 1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -185,9 +174,9 @@ def test_any_rows_can_be_forgotten(seed, name, data):
     out = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     if not out.any() or out.all() or not (X[~out].max(axis=0) > X[~out].min(axis=0)).all():
         return
-    model = clone(NUMBERS[name]).fit(X, y, sample_weight=weight)
+    model = NUMBERS[name]().fit(X, y, sample_weight=weight)
     model.forget(X[out], y[out], sample_weight=weight[out])
-    again = clone(NUMBERS[name]).fit(X[~out], y[~out], sample_weight=weight[~out])
+    again = NUMBERS[name]().fit(X[~out], y[~out], sample_weight=weight[~out])
     for mine, theirs in zip(model.statistics_.blocks, again.statistics_.blocks, strict=True):
         assert_same_statistics(mine, theirs, 1e-12)
     # the least eigenvalue of a mended covariance, 1e-6, magnifies the rounding of statistics (1e-12 above) as much
@@ -200,8 +189,8 @@ def test_a_typing_error_is_taken_back(rng):
     wrong = X.copy()
     wrong[0, 1] = 1e5
     for name in ("full", "shared", "diagonal"):
-        model = clone(NUMBERS[name]).fit(wrong, y).forget(wrong[:1], y[:1])
-        assert_same_model(model, clone(NUMBERS[name]).fit(X[1:], y[1:]), X, 1e-5)
+        model = NUMBERS[name]().fit(wrong, y).forget(wrong[:1], y[:1])
+        assert_same_model(model, NUMBERS[name]().fit(X[1:], y[1:]), X, 1e-5)
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), GaussianDiscriminant(), GaussianDiscriminant(shared=True)])
@@ -247,12 +236,11 @@ def test_a_row_is_refused_where_no_scatter_is_left(rng, form):
     y = np.array(["a", "b"])[np.arange(50) % 2]
     own = X[y == "a"]
     mean, scatter, n = own.mean(axis=0), (own - own.mean(axis=0)).T @ (own - own.mean(axis=0)), 25
-    estimator = NUMBERS[form]
     u = np.eye(3)[1] if form == "diagonal" else rng.normal(size=3)
     limit = 1 / scatter[1, 1] if form == "diagonal" else u @ np.linalg.solve(scatter, u)
     reach = np.sqrt((n - 1) / n / limit)  # where shared, too: class parts are kept, and are stricter than their sum
     inside, outside = (mean + factor * reach * u for factor in (1 - 1e-6, 1 + 1e-6))
-    estimator = clone(estimator).set_params(keep_rows=0)  # else rows are looked up
+    estimator = NUMBERS[form]().set_params(keep_rows=0)  # else rows are looked up
     clone(estimator).fit(X, y).forget([inside], ["a"])
     model = clone(estimator).fit(X, y)
     before = snapshot(model, X)
@@ -281,7 +269,7 @@ def test_forget_refuses_values_never_there(family):
 def test_rows_of_a_class_that_is_kept_whole_are_looked_up(rng, name):
     """A row like the others would leave possible sums, and yet was never learned; nor was one twice."""
     X, y = numbers(rng)
-    model = clone(NUMBERS[name]).fit(X, y).rename_classes({"ash": "oak"})
+    model = NUMBERS[name]().fit(X, y).rename_classes({"ash": "oak"})
     before = snapshot(model, X)
     row = X[y == "ash"].mean(axis=0, keepdims=True)
     for cells in (row, np.repeat(X[y == "ash"][:1], 2, axis=0)):
@@ -289,7 +277,7 @@ def test_rows_of_a_class_that_is_kept_whole_are_looked_up(rng, name):
             model.forget(cells, ["oak"] * len(cells))
         assert_untouched(model, before, X)
     labels = np.where(y == "ash", "oak", y)
-    again = clone(NUMBERS[name]).fit(X[30:], labels[30:]).statistics_.sample
+    again = NUMBERS[name]().fit(X[30:], labels[30:]).statistics_.sample
     held = model.forget(X[:30], labels[:30]).statistics_.sample
     assert sorted(held.identity) == sorted(again.identity)
 
@@ -330,8 +318,8 @@ def test_priors_by_class_must_fit_the_classes_left(rng):
 def test_drop_class_equals_a_fit_without_it(rng, name):
     X, y = made(rng, name, 0.2)
     kept = np.flatnonzero(y != "birch")
-    model = clone(ALL[name]).fit(X, y).drop_class("birch")
-    assert_same_model(model, clone(ALL[name]).fit(rows(X, kept), y[kept]), X)
+    model = ALL[name]().fit(X, y).drop_class("birch")
+    assert_same_model(model, ALL[name]().fit(rows(X, kept), y[kept]), X)
     assert model.statistics_.rows == len(kept)
 
 
@@ -344,9 +332,9 @@ def test_renaming_equals_a_fit_on_renamed_labels(rng, name):
         {"ash": "cedar"},
         {"ash": "tree", "cedar": "tree"},
     ):
-        model = clone(ALL[name]).fit(X, y).rename_classes(names)
+        model = ALL[name]().fit(X, y).rename_classes(names)
         labels = np.array([names.get(label, label) for label in y.tolist()])
-        assert_same_model(model, clone(ALL[name]).fit(X, labels), X)
+        assert_same_model(model, ALL[name]().fit(X, labels), X)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -441,15 +429,15 @@ def test_mixtures_of_several_components_do_not_forget(rng):
 @pytest.mark.parametrize("name", ALL)
 def test_decay_equals_a_fit_on_decayed_weights(rng, name):
     """After three batches with decay λ the rows of the first weigh λ², those of the second λ, the last 1."""
-    estimator, (X, y) = ALL[name], made(rng, name)
+    make, (X, y) = ALL[name], made(rng, name)
     parts = np.array_split(np.arange(len(y)), 3)
-    model = clone(estimator)
+    model = make()
     for part in parts:
         model.partial_fit(rows(X, part), y[part], decay=0.7)
     weight = np.concatenate([np.full(len(part), 0.7**age) for part, age in zip(parts, (2, 1, 0), strict=True)])
-    assert_same_model(model, clone(estimator).fit(X, y, sample_weight=weight), X)
+    assert_same_model(model, make().fit(X, y, sample_weight=weight), X)
     assert model.statistics_.rows == len(y)
     part = parts[0]
     model.forget(rows(X, part), y[part], sample_weight=weight[part])
     kept = np.concatenate(parts[1:])
-    assert_same_model(model, clone(estimator).fit(rows(X, kept), y[kept], sample_weight=weight[kept]), X)
+    assert_same_model(model, make().fit(rows(X, kept), y[kept], sample_weight=weight[kept]), X)

@@ -5,37 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 
-from suffice import (
-    RDA,
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    load,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
 from suffice.errors import DataError, MergeError, SchemaError
 from suffice.notes import Kind
 
 ROWS = 80
-NUMBERS = {
-    "full": GaussianDiscriminant,
-    "shared": lambda: GaussianDiscriminant(shared=True),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "rda": lambda: GaussianDiscriminant(shrinkage=RDA()),
-    "laplace": lambda: NaiveBayes("laplace"),
-    "mixture": lambda: MixtureDiscriminant(1),
-}
-MIXED = {
-    "naive": NaiveBayes,
+NUMBERS = kinds("full, shared, diagonal, rda, laplace, single components")
+MIXED = kinds("naive bayes, generative, forest") | {
     "named": lambda: NaiveBayes({"number": "laplace"}),
-    "automatic": lambda: GenerativeClassifier(members="generative"),
-    "forest": GenerativeForest,
 }
 KINDS = ("number", "text", "truth")
-LONG = [("automatic", "number"), ("automatic", "text"), ("forest", "truth")]
-CASES = [*((name, "number") for name in (*NUMBERS, "named")), *(("naive", kind) for kind in KINDS), *LONG]
+LONG = [("generative", "number"), ("generative", "text"), ("forest", "truth")]
+CASES = [*((name, "number") for name in (*NUMBERS, "named")), *(("naive bayes", kind) for kind in KINDS), *LONG]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +56,7 @@ def by_file(make, sides, tmp_path):
     return make().fit_table(tmp_path, "label")
 
 
-@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if case != ("automatic", "text")])
+@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if case != ("generative", "text")])
 def test_parts_without_a_value_merge_in_any_order(name, kind, table, tmp_path):
     make, X, y, (empty, full) = parts(name, kind, table, tmp_path)
     whole = make().fit(X, y)
@@ -82,7 +65,7 @@ def test_parts_without_a_value_merge_in_any_order(name, kind, table, tmp_path):
         "merge into it": make().partial_fit(*empty).merge(make().partial_fit(*full)),
         "file": by_file(make, (empty, full), tmp_path),
     }
-    if name != "automatic":  # whose batches are parts that merge, as all are
+    if name != "generative":  # whose batches are parts that merge, as all are
         ways["batch"] = make().partial_fit(*full).partial_fit(*empty)
         ways["first batch"] = make().partial_fit(*empty).partial_fit(*full)
     for way, model in ways.items():
@@ -102,7 +85,7 @@ def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path
     there = empty[0].assign(**{kind: 5.0})
     np.testing.assert_allclose(model.predict_proba(there), model.predict_proba(empty[0]), atol=1e-12)
     np.testing.assert_allclose(model.score_samples(there), model.score_samples(empty[0]), rtol=1e-12)
-    if name not in ("automatic", "forest", "named"):  # whose choices go by the number of columns, or name it
+    if name not in ("generative", "forest", "named"):  # whose choices go by the number of columns, or name it
         without = make().fit(empty[0].drop(columns=kind), empty[1])
         asked = without.predict_proba(empty[0].drop(columns=kind))
         np.testing.assert_allclose(model.predict_proba(empty[0]), asked, atol=1e-12)
@@ -118,7 +101,7 @@ def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path
 def test_frozen_columns_are_read_again_from_the_rows_kept(name, kind, tmp_path):
     """The first part is more than is kept: members learn it from its sample, and the joint statistics are exact."""
     _, X, y, (empty, full) = parts(name, kind, made(2 * ROWS), tmp_path)
-    make = {"automatic": GenerativeClassifier, "forest": GenerativeForest}[name]
+    make = {"generative": GenerativeClassifier, "forest": GenerativeForest}[name]
     few = make(keep_rows=50).partial_fit(*empty)
     for model in (few, make(keep_rows=50).partial_fit(*empty).merge(make(keep_rows=50).partial_fit(*full))):
         if model is few:

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.model_selection import StratifiedGroupKFold, cross_validate
@@ -31,15 +32,8 @@ def subjects(rng, count, least=15, most=20, d=6):
     return np.concatenate(rows), np.array(codes), np.array(groups)
 
 
-MODELS = {
-    "full": GaussianDiscriminant,
-    "shared": lambda: GaussianDiscriminant(shared=True),
+MODELS = kinds("full, shared, diagonal, spherical, naive bayes, laplace, uniform") | {
     "shrunk": lambda: GaussianDiscriminant(shared=True, shrinkage=0.3),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "spherical": lambda: GaussianDiscriminant("spherical"),
-    "naive Bayes": NaiveBayes,
-    "laplace": lambda: NaiveBayes("laplace"),
-    "uniform": lambda: NaiveBayes(priors="uniform"),
 }
 
 

@@ -20,46 +20,24 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from kinds import kinds
 from scipy import sparse
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    NormalInverseWishart,
-    load,
-)
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.errors import SufficeError
 from suffice.table import read_table
 
 TRIES = int(os.environ.get("SUFFICE_TABLES", "0"))
 LONGEST = 1500  # characters of a message, whatever was given
 
-NUMBERS = {
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "spherical": lambda: GaussianDiscriminant("spherical", shared=True),
-    "wishart": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
-    "ledoit-wolf": lambda: GaussianDiscriminant(shrinkage="ledoit-wolf"),
-    "loo": lambda: GaussianDiscriminant(shrinkage="loo"),
+NUMBERS = kinds("full, shared, diagonal, spherical shared, prior, ledoit-wolf, loo, mixture") | {
     "unrepaired": lambda: GaussianDiscriminant(shrinkage=0.0),
-    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
     "bic": lambda: MixtureDiscriminant(n_init=1, random_state=0),
 }
-MIXED = {
-    "naive bayes": lambda: NaiveBayes(),
+MIXED = kinds("naive bayes, automatic, forest") | {
     "laplace": lambda: NaiveBayes({0: "laplace"}),
-    "automatic": lambda: GenerativeClassifier(),
-    "forest": lambda: GenerativeForest(),
 }
-COUNTS = {
-    "multinomial": lambda: NaiveBayes("multinomial"),
-    "poisson": lambda: NaiveBayes("poisson"),
-    "bernoulli": lambda: NaiveBayes("bernoulli"),
-}
+COUNTS = kinds("multinomial, poisson, bernoulli")
 ALL = NUMBERS | MIXED | COUNTS
 
 

@@ -4,20 +4,14 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from kinds import kinds
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import PartialDependenceDisplay, partial_dependence
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
+from suffice import NaiveBayes, load
 from suffice.errors import SettingError
 
-MODELS = {
-    "full": GaussianDiscriminant(),
-    "naive": NaiveBayes(),
-    "mixture": MixtureDiscriminant(n_components=1),
-    "automatic": GenerativeClassifier(),
-    "forest": GenerativeForest(),
-}
+MODELS = kinds("full, naive bayes, single components, automatic, forest")
 WEIGHTS = {"ash": 3.0, "cedar": 0.5}
 
 
@@ -25,12 +19,12 @@ WEIGHTS = {"ash": 3.0, "cedar": 0.5}
 def test_class_weights_multiply_the_odds(blobs, name, tmp_path):
     """By Bayes' rule, as p(x | class) stays: p ∝ w p where the classes' shares were the priors."""
     X, y = blobs
-    plain = clone(MODELS[name]).fit(X, y)
-    model = clone(MODELS[name]).set_params(class_weight=WEIGHTS).fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+    plain = MODELS[name]().fit(X, y)
+    model = MODELS[name]().set_params(class_weight=WEIGHTS).fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
     w = np.array([WEIGHTS.get(label, 1.0) for label in model.classes_])
     n = np.unique(y, return_counts=True)[1]
     np.testing.assert_allclose(model.priors_, n * w / (n @ w), rtol=1e-12)
-    if name in ("full", "naive", "mixture"):
+    if name in ("full", "naive bayes", "single components"):
         odds = plain.predict_proba(X) * w
         np.testing.assert_allclose(model.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-9)
     model.save(tmp_path / "m")
@@ -75,7 +69,7 @@ def told(rng):
 @pytest.mark.parametrize("name", MODELS)
 def test_columns_are_chosen_by_what_they_are_worth(told, name):
     X, y = told
-    model = clone(MODELS[name])
+    model = MODELS[name]()
     chosen = SelectFromModel(model).fit(X, y)
     assert chosen.get_feature_names_out().tolist() == ["b", "d"]
     fitted = chosen.estimator_
@@ -91,12 +85,12 @@ def test_what_has_no_importance_has_no_attribute(told):
         _ = NaiveBayes(keep_rows=0).fit(X, y).feature_importances_
 
 
-@pytest.mark.parametrize("name", ["naive", "forest"])
+@pytest.mark.parametrize("name", ["naive bayes", "forest"])
 def test_partial_dependence_is_a_mean_of_posteriors(told, rng, name):
     mpl.use("Agg")
     X, y = told
     X = X.assign(e=rng.choice(["x", "y"], len(X)))
-    model = clone(MODELS[name]).fit(X, y)
+    model = MODELS[name]().fit(X, y)
     found = partial_dependence(model, X, ["b"], grid_resolution=4, kind="average")
     for value, own in zip(found["grid_values"][0], found["average"].T, strict=True):
         np.testing.assert_allclose(own, model.predict_proba(X.assign(b=value)).mean(axis=0), atol=1e-12)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.densities.density import as_density
 from suffice.errors import DataError, SettingError
 from suffice.estimate.priors import NormalInverseWishart
@@ -82,23 +83,15 @@ def by_grid(model: Any, row: np.ndarray, j: int, grid: np.ndarray, width: np.nda
     return float(entropy(before / before.sum()) - share @ entropy(model.predict_proba(rows)) / share.sum())
 
 
-NUMBERS = {
-    "QDA": GaussianDiscriminant(),
-    "LDA": GaussianDiscriminant(shared=True),
-    "diagonal": GaussianDiscriminant(covariance="diagonal"),
-    "spherical": GaussianDiscriminant(covariance="spherical", shared=True),
-    "mixture": MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
-    "Gaussian naive Bayes": NaiveBayes(families="gaussian"),
-    "Laplace": NaiveBayes(families="laplace"),
-    "Student t": NaiveBayes(families="gaussian", prior=NormalInverseWishart()),
-    "multivariate t": GaussianDiscriminant(prior=NormalInverseWishart()),
+NUMBERS = kinds("full, shared, diagonal, spherical shared, mixture, gaussian, laplace, prior") | {
+    "Student t": lambda: NaiveBayes(families="gaussian", prior=NormalInverseWishart()),
 }
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_equal_a_fine_grid(name: str) -> None:
-    X, y = rows_of(n=40 if name == "multivariate t" else 240)  # of many rows a t is a Gaussian
-    model = NUMBERS[name].fit(X, y)
+    X, y = rows_of(n=40 if name == "prior" else 240)  # of many rows a t is a Gaussian
+    model = NUMBERS[name]().fit(X, y)
     rows = with_holes(X, n=3)
     gain = model.information_gain(rows)
     grid = np.linspace(-60.0, 60.0, 20_001)
@@ -185,13 +178,7 @@ def test_densities_of_others_are_drawn_from() -> None:
 
 # --- laws ------------------------------------------------------------------------------------------------------------
 
-ANY = {
-    "gaussians": lambda: GaussianDiscriminant(),
-    "naive Bayes": lambda: NaiveBayes(),
-    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
-    "forest": lambda: GenerativeForest(),
-    "automatic": lambda: GenerativeClassifier(),
-}
+ANY = kinds("full, naive bayes, mixture, forest, automatic")
 
 
 @pytest.fixture(scope="module", params=ANY)
@@ -226,7 +213,7 @@ def test_a_single_class_leaves_nothing_to_tell(name: str) -> None:
     assert (model.information_gain(with_holes(X)) == 0).all()
 
 
-@pytest.mark.parametrize("name", ["naive Bayes", "forest", "automatic"])
+@pytest.mark.parametrize("name", ["naive bayes", "forest", "automatic"])
 def test_mixed_tables(name: str) -> None:
     X, y = mixed_table()
     model = ANY[name]().fit(X, y)

@@ -11,37 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose
 
-from suffice import (
-    RDA,
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    NormalInverseWishart,
-    load,
-)
+from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart, load
 from suffice.errors import SettingError
 from suffice.questions import held_out
 
 NUMBERS = ["width", "height", "depth", "tilt"]
-MODELS: dict[str, Callable[[], Any]] = {
-    "full": GaussianDiscriminant,
-    "shared": lambda: GaussianDiscriminant(shared=True, divisor="unbiased"),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "shrunk": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.1)),
+MODELS = kinds("full, shared unbiased, diagonal, half shared, loo, mixture, naive bayes, forest, automatic") | {
     "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart(strength=8.0)),
-    "chosen": lambda: GaussianDiscriminant(shrinkage="loo"),
     "chosen prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart(strength="loo")),
-    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
-    "naive Bayes": NaiveBayes,
     "laplace": lambda: NaiveBayes(dict.fromkeys(NUMBERS, "laplace")),
-    "forest": GenerativeForest,
-    "automatic": GenerativeClassifier,
 }
-TAKES_WORDS = ("naive Bayes", "laplace", "forest", "automatic")
+TAKES_WORDS = ("naive bayes", "laplace", "forest", "automatic")
 
 ROWS = 46
 RNG = np.random.default_rng(7)
@@ -189,7 +172,7 @@ def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, tmp_path, mo
         assert_allclose(again.answer(name), answer, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", ["shared", "naive Bayes", "forest"])
+@pytest.mark.parametrize("kind", ["shared unbiased", "naive bayes", "forest"])
 def test_sets_and_pvalues_do_not_depend_on_units_where_learned_rows_miss_cells(kind):
     found = []
     for unit, origin in ((1.0, 0.0), (UNIT, ORIGIN)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.compose import make_column_transformer
@@ -12,20 +13,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
 from suffice.datasets import penguins_path
 
 TEXT = ["island", "sex"]
-MODELS = {
-    "automatic": GenerativeClassifier,
-    "forest": GenerativeForest,
-    "full": GaussianDiscriminant,
-    "shared": lambda: GaussianDiscriminant(shared=True),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "naive Bayes": NaiveBayes,
-    "categorical": lambda: NaiveBayes("categorical"),
-    "mixture": lambda: MixtureDiscriminant(2, shared=True, n_init=1, random_state=0),
-}
+MODELS = kinds("automatic, forest, full, shared, diagonal, naive bayes, categorical, tied mixture")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +52,7 @@ def test_it_agrees_with_scikit_learn_on_the_dense_table(penguins, form):
         LinearDiscriminantAnalysis().fit(form(X), penguins[1])
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("mixture", "full")])
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("tied mixture", "full")])
 def test_every_verb_takes_the_sparse_table(penguins, name, tmp_path):
     rows = sparse.csr_array(encoder(True).fit_transform(penguins[0]))
     y = penguins[1].to_numpy()

@@ -6,33 +6,18 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from suffice import (
-    RDA,
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    MixtureDiscriminant,
-    NaiveBayes,
-    NormalInverseWishart,
-    load,
-)
+from suffice import MixtureDiscriminant, load
 from suffice.errors import SufficeError
 
 TRIES = int(os.environ.get("SUFFICE_TABLES", "4"))
-MODELS = {
-    "full": GaussianDiscriminant(),
-    "shared": GaussianDiscriminant(shared=True, divisor="unbiased"),
-    "diagonal": GaussianDiscriminant("diagonal"),
-    "sphere": GaussianDiscriminant("spherical", shared=True),
-    "shrunk": GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.1)),
-    "oas": GaussianDiscriminant(shrinkage="oas"),
-    "prior": GaussianDiscriminant(prior=NormalInverseWishart()),
-    "naive": NaiveBayes(),
-    "laplace": NaiveBayes("laplace"),
-    "mixture": MixtureDiscriminant(random_state=0),
-    "automatic": GenerativeClassifier(),
+MODELS = kinds(
+    "full, shared unbiased, diagonal, spherical shared, half shared, oas, prior, naive bayes, laplace, automatic"
+) | {
+    "mixture": lambda: MixtureDiscriminant(random_state=0),
 }
 NO_EDITS = ("mixture",)  # their components belong to one fit
 
@@ -70,9 +55,9 @@ def with_holes(X, share, rng):
 def fitted(name, seed):
     """Return a fitted model, its table and labels, and a generator; None where the table is refused in words."""
     rng = np.random.default_rng(seed)
-    X, y = draw(rng, numbers=name not in ("naive", "automatic"))
+    X, y = draw(rng, numbers=name not in ("naive bayes", "automatic"))
     try:
-        return clone(MODELS[name]).fit(X, y), X, y, rng
+        return MODELS[name]().fit(X, y), X, y, rng
     except SufficeError:
         return None
 

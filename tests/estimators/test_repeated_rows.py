@@ -3,15 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.errors import DataError
 
 
@@ -33,12 +28,7 @@ def test_rows_that_repeat_freeze_the_same_columns_in_fit_and_fit_table(distinct,
         assert_allclose(np.sort(parts.statistics_.blocks[-1].weight), np.sort(rows.weight))
 
 
-FAMILIES = {
-    "laplace": lambda: NaiveBayes("laplace"),
-    "gaussian": GaussianDiscriminant,
-    "mixture": lambda: MixtureDiscriminant(1),
-    "automatic": GenerativeClassifier,
-}
+FAMILIES = kinds("laplace, full, single components, automatic")
 
 
 @pytest.mark.parametrize("name", FAMILIES)

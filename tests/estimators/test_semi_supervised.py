@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from kinds import kinds
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -18,22 +19,12 @@ from suffice.errors import DataError
 from suffice.learning import fit
 from suffice.learning.fit import join_unlabelled
 
-MODELS = {
-    "full": GaussianDiscriminant(),
-    "shared": GaussianDiscriminant(shared=True),
-    "diagonal": GaussianDiscriminant("diagonal"),
-    "spherical": GaussianDiscriminant("spherical"),
-    "unbiased": GaussianDiscriminant(divisor="unbiased"),
-    "naive": NaiveBayes(),
-    "mixture": MixtureDiscriminant(2, n_init=1, random_state=0),
-    "tied mixture": MixtureDiscriminant(2, shared=True, n_init=1, random_state=0),
-    "one component": MixtureDiscriminant(1),
-}
+MODELS = kinds("full, shared, diagonal, spherical, unbiased, naive bayes, mixture, tied mixture, single components")
 
 
 @pytest.fixture(params=MODELS)
 def model(request):
-    return clone(MODELS[request.param])
+    return MODELS[request.param]()
 
 
 @pytest.fixture
@@ -58,7 +49,7 @@ def test_all_labels_present_is_the_supervised_path(two, kind, monkeypatch):
         raise AssertionError("EM ran")
 
     monkeypatch.setattr(fit, "join_unlabelled", refuse)
-    first, second = (clone(MODELS[kind]) for _ in range(2))
+    first, second = (MODELS[kind]() for _ in range(2))
     expected = first.fit(X, y).predict_joint_log_proba(X)
     nullable = pd.Series(pd.array(y.tolist(), dtype="string"))
     np.testing.assert_array_equal(second.fit(X, nullable).predict_joint_log_proba(X), expected)
@@ -134,7 +125,7 @@ def trace_of(model, X, y, weight, monkeypatch):
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    kind=st.sampled_from(["full", "shared", "diagonal", "spherical", "unbiased", "naive", "one component"]),
+    kind=st.sampled_from(["full", "shared", "diagonal", "spherical", "unbiased", "naive bayes", "single components"]),
     missing=st.sampled_from([0.0, 0.2]),
     labelled=st.integers(4, 30),
 )
@@ -144,7 +135,7 @@ def test_the_likelihood_never_falls(seed, kind, missing, labelled):
     X[labelled:] = np.where(rng.random((80 - labelled, 2)) < missing, np.nan, X[labelled:])
     y = np.array(["a", "b"] * 40, dtype=object)
     y[labelled:] = None
-    model = clone(MODELS[kind])
+    model = MODELS[kind]()
     with pytest.MonkeyPatch.context() as patch:
         trace = trace_of(model, X, y, rng.integers(1, 3, size=80).astype(float), patch)
     assert len(trace) > 0

@@ -18,20 +18,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from kinds import kinds
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import suffice
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    _arrays,
-    drop_in,
-    load,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays, drop_in, load
 from suffice._arrays import _BlasLimit, single_blas_thread
 from suffice.files.saving import describe
 from suffice.fitted import Fitted
@@ -41,13 +33,8 @@ X, Y = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[Y]
 RNG = np.random.default_rng(3)
 MORE = X[::5] + RNG.normal(scale=0.05, size=X[::5].shape), Y[::5]
-MAKERS = {
-    "full": lambda: GaussianDiscriminant(),
-    "loo": lambda: GaussianDiscriminant(shrinkage="loo"),
+MAKERS = kinds("full, loo, single components, automatic, forest") | {
     "naive bayes": lambda: NaiveBayes({0: "laplace", (1, 2): "gaussian"}),
-    "mixture": lambda: MixtureDiscriminant(1),
-    "automatic": lambda: GenerativeClassifier(),
-    "forest": lambda: GenerativeForest(),
 }
 
 
@@ -65,7 +52,7 @@ def text(model):
 # --- several threads -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["full", "naive bayes", "mixture"])
+@pytest.mark.parametrize("name", ["full", "naive bayes", "single components"])
 def test_rows_that_threads_add_at_once_are_all_learned(name):
     """Eight threads add 24 batches of one row each: the model equals one fit on all rows."""
     rows, labels = X[:24] + 0.01, Y[:24]

@@ -5,30 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 from sklearn.datasets import load_iris
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 
-MODELS = {
-    "full": GaussianDiscriminant,
-    "shared": lambda: GaussianDiscriminant(shared=True),
-    "nb": NaiveBayes,
-    "mixture of one": lambda: MixtureDiscriminant(n_components=1),
-    "forest": GenerativeForest,
-    "auto": GenerativeClassifier,
-}
+MODELS = kinds("full, shared, naive bayes, single components, forest, automatic")
 ALL = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-FEW = pytest.mark.parametrize("make", [MODELS["shared"], MODELS["auto"]], ids=["shared", "auto"])
+FEW = pytest.mark.parametrize("make", [MODELS["shared"], MODELS["automatic"]], ids=["shared", "auto"])
 
 
 def simulate(n: int, channel: np.ndarray, distance: float, seed: int):
@@ -61,7 +49,7 @@ CHANNELS = {  # the channel, by how much the mean probability may differ from Ba
 
 
 @pytest.mark.parametrize(("channel", "off", "ratio"), CHANNELS.values(), ids=CHANNELS)
-@pytest.mark.parametrize("make", [MODELS["full"], MODELS["shared"], MODELS["nb"]], ids=["full", "shared", "nb"])
+@pytest.mark.parametrize("make", kinds("full, shared, naive bayes").values(), ids=["full", "shared", "nb"])
 def test_probabilities_are_those_of_bayes_where_the_model_is_right(make, channel, off, ratio) -> None:
     """Mean over three tables of 1,500 rows. What differs is what a model of rows with wrong labels gets wrong."""
     differences, sums, flips = [], [], []
@@ -77,7 +65,7 @@ def test_probabilities_are_those_of_bayes_where_the_model_is_right(make, channel
 
 
 @pytest.mark.parametrize("distance", [2.0, 3.5])
-@pytest.mark.parametrize("make", [MODELS["full"], MODELS["shared"], MODELS["nb"], GenerativeClassifier])
+@pytest.mark.parametrize("make", kinds("full, shared, naive bayes, automatic").values())
 def test_overlap_alone_makes_no_suspects(make, distance) -> None:
     """No label is wrong; one row in six lies nearer to the other class at a distance of 2. Under 1 % in all."""
     X, _, label, _ = simulate(1000, np.eye(2), distance, 5)

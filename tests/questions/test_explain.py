@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from kinds import kinds
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris, load_wine
 
@@ -12,16 +13,9 @@ from suffice.attribution.explain import explain_block
 from suffice.densities import Full, Gaussian, LowRank
 from suffice.errors import SettingError
 
-MODELS = {
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True),
-    "diagonal": lambda: GaussianDiscriminant("diagonal"),
-    "spherical": lambda: GaussianDiscriminant("spherical", shared=True),
+MODELS = kinds("full, shared, diagonal, spherical shared, mixture, naive bayes, laplace") | {
     "shrunken": lambda: GaussianDiscriminant(shrinkage=0.3),
-    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
     "mda": lambda: MixtureDiscriminant(2, covariance="diagonal", shared=True, n_init=1, random_state=0),
-    "gaussian": lambda: NaiveBayes(),
-    "laplace": lambda: NaiveBayes("laplace"),
     "predictive": lambda: NaiveBayes("gaussian", prior=NormalInverseWishart()),
     "joint": lambda: NaiveBayes({(0, 2): "gaussian", 1: "laplace"}),
 }

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kinds import kinds
 from numpy.testing import assert_allclose
 
 from suffice import RDA, GaussianDiscriminant, NaiveBayes, NormalInverseWishart
@@ -56,9 +57,7 @@ def test_losses_are_those_of_refits_without_each_fold(name, cells, rng):
     assert_allclose(folds.losses(told), expected[folds.judged], rtol=1e-6)
 
 
-MODELS = {
-    "rda": lambda: GaussianDiscriminant(shrinkage="loo"),
-    "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
+MODELS = kinds("loo, prior") | {
     "independent": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart()),
     "naive Bayes": lambda: NaiveBayes(prior=NormalInverseWishart()),
 }

@@ -5,27 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.errors import DataError, SettingError
 from suffice.estimate import RDA, NormalInverseWishart
 from suffice.questions.importance import _importance
 
 EXACT = 1e-9  # nats; sums of some hundred terms, taken in another order
 
-PLAIN = {"lda": lambda: GaussianDiscriminant(shared=True), "qda": GaussianDiscriminant, "naive Bayes": NaiveBayes}
-KINDS = {
-    **PLAIN,
-    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
-    "forest": GenerativeForest,
-    "automatic": GenerativeClassifier,
-}
+PLAIN = kinds("shared, full, naive bayes")
+KINDS = PLAIN | kinds("mixture, forest, automatic")
 
 
 def numbers(rng, n=36, d=4, k=3):
@@ -100,7 +90,7 @@ def test_of_mixed_columns_with_holes_and_rows_that_are_there_twice(rng):
     np.testing.assert_allclose(again.standard_error, found.standard_error, rtol=0, atol=EXACT)
 
 
-@pytest.mark.parametrize("kind", ["lda", "qda"])
+@pytest.mark.parametrize("kind", ["shared", "full"])
 def test_where_cells_of_numbers_are_missing(rng, kind):
     X, y = numbers(rng, 18, 3, 2)
     X.loc[::6, "x1"] = np.nan
@@ -149,7 +139,7 @@ def test_columns_of_noise_are_worth_nothing(rng, kind):
     assert found.order[0] == 0
 
 
-@pytest.mark.parametrize("kind", ["lda", "qda", "forest", "automatic"])
+@pytest.mark.parametrize("kind", ["shared", "full", "forest", "automatic"])
 def test_of_two_columns_alike_neither_is_missed_and_one_is_taken(rng, kind):
     X, y = numbers(rng, 120, 2, 2)
     X["x1"] = rng.normal(size=len(y))
@@ -191,7 +181,7 @@ def test_smallest_columns_lose_no_more_than_was_allowed(rng, kind):
     assert model.smallest_columns(within=within) == chosen
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "lda"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "shared"])
 def test_constant_columns_and_missing_cells_cost_nothing(rng, kind):
     X, y = numbers(rng, 40, 3, 2)
     X["constant"] = 7.0
@@ -264,10 +254,10 @@ def test_a_single_row_and_an_empty_table(rng):
         NaiveBayes().fit(X.iloc[:1], y[:1]).importance()
 
 
-@pytest.mark.parametrize("kind", ["naive Bayes", pytest.param("automatic", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["naive bayes", pytest.param("automatic", marks=pytest.mark.slow)])
 def test_intervals_of_worthless_columns_hold(kind):
     """Of 95 % intervals of single rows' errors, 76 % and 67 % held what fresh rows lose without the column."""
-    make = {"naive Bayes": NaiveBayes, "automatic": GenerativeClassifier}[kind]
+    make = {"naive bayes": NaiveBayes, "automatic": GenerativeClassifier}[kind]
     held = []
     for seed in range(6 if kind == "automatic" else 12):
         rng = np.random.default_rng(seed)

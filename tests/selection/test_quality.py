@@ -7,33 +7,18 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from kinds import kinds
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-)
+from suffice import GaussianDiscriminant, NaiveBayes
 from suffice.errors import DataError
 from suffice.losses import LabelledRows
 from suffice.questions.quality import in_percent, judge_answers
 
 EXACT = 1e-9
 
-CLOSED = {
-    "lda": lambda: GaussianDiscriminant(shared=True),
-    "qda": GaussianDiscriminant,
-    "naive Bayes": NaiveBayes,
-    "uniform priors": lambda: NaiveBayes(priors="uniform"),
-}
-KINDS = {
-    **CLOSED,
-    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
-    "forest": GenerativeForest,
-    "automatic": GenerativeClassifier,
-}
+CLOSED = kinds("shared, full, naive bayes, uniform")
+KINDS = CLOSED | kinds("mixture, forest, automatic")
 
 
 def telling(rng, n=90, k=3):

@@ -12,21 +12,15 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from kinds import kinds
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+from suffice import MixtureDiscriminant
 
 KILLS = int(os.environ.get("SUFFICE_KILLS", "0")) or 6
 
 
-MODELS = {
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
-    "diagonal": lambda: GaussianDiscriminant("diagonal", shared=True),
-    "naive bayes": lambda: NaiveBayes(),
-    "mixture": lambda: MixtureDiscriminant(n_components=2, n_init=1, random_state=0),
-    "automatic": lambda: GenerativeClassifier(),
-}
+MODELS = kinds("full, shared loo, diagonal shared, naive bayes, mixture, automatic")
 EACH = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 

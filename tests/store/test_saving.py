@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from kinds import kinds
 
 from suffice import GaussianDiscriminant, NaiveBayes, _files, load
 from suffice._files import locked, tell_of_waiting, whole_file
@@ -299,12 +300,7 @@ def test_a_fifo_and_a_device_are_written_into(path, tmp_path):
 
 # --- weights without end ---------------------------------------------------------------------------------------------
 
-ENDLESS = {
-    "naive bayes": lambda: NaiveBayes(),
-    "laplace": lambda: NaiveBayes("laplace"),
-    "full": lambda: GaussianDiscriminant(),
-    "shared": lambda: GaussianDiscriminant(shared=True),
-}
+ENDLESS = kinds("naive bayes, laplace, full, shared")
 
 
 @pytest.mark.parametrize("name", ENDLESS)
