@@ -217,12 +217,15 @@ def labels(
         answer = _label_suspects(estimator, columns, training, judged, flagged, top)
     remark_left_out(model, left_out, common)
     expected = float(wrong.sum())
-    common.remark(
-        f"About {expected:.3g} of {count(len(wrong), 'label')} are wrong by their probabilities; "
-        f"{count(len(flagged), 'suspect')}, of which about {100 * fdr:g} % are right after all."
-    )
+    about = f"about {expected:,.0f}" if expected >= 1 else "less than one"
+    every = count(len(wrong), "label")
+    common.remark(f"Wrong by their probabilities: {about} of {every}; {_suspects(len(flagged), fdr)}.")
     facts = {"judged": len(wrong), "expected_wrong": expected, "fdr": fdr, "classes": estimator.classes_.tolist()}
     deliver(answer, output, common, facts, "suspects")
+
+
+def _suspects(number: int, fdr: float) -> str:
+    return f"{count(number, 'suspect')}, some {100 * fdr:g} % of suspects being right" if number else "no suspects"
 
 
 def _refuse_mixture(model: ModelName) -> None:
@@ -313,14 +316,10 @@ def cells(
         used, left_out = usable_columns(model, training.columns)
         columns = training.columns.select(used)
         estimator = make_estimator(model).fit(columns, training.labels, None, training.groups)
-        told = None if target is None else training.labels
-        found = estimator.suspect_cells(columns, told, training.groups, fdr=fdr)
+        found = estimator.suspect_cells(columns, training.labels if target else None, training.groups, fdr=fdr)
     remark_left_out(model, left_out, common)
     judged = int((found.p_value >= 0).sum())
-    common.remark(
-        f"{count(len(found.cells), 'suspect')} among {count(judged, 'cell')}, of which about {100 * fdr:g} % are right "
-        "after all."
-    )
+    common.remark(f"Judged {count(judged, 'cell')}: {_suspects(len(found.cells), fdr)}.")
     deliver(_cell_suspects(found, columns, training), output, common, {"judged": judged, "fdr": fdr}, "suspects")
 
 

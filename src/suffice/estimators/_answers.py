@@ -909,7 +909,8 @@ class Answers(State):
         where an error is half a value of another row and half any value. The most suspect cell of a row is left out,
         and the others are judged again without it, as long as one has odds above 1: two that contradict each other are
         not both suspects. The p-value of a cell is the share of right cells of its column at least as suspect, by an
-        exponential tail of the root of the log odds, its scale from the body of the column.
+        exponential tail of the root of the log odds, its scale from the body of the column, and no less than a
+        hundredth of p(xⱼ | x₋ⱼ, y) / p(error xⱼ).
 
         Parameters
         ----------
@@ -927,8 +928,8 @@ class Answers(State):
         SuspectCells
             `cells`, the worst first, each with `row`, `column`, `value`, `expected`, `slip` ("decimal point", "sign",
             "unit", "digits", "swapped with …", or ""), `meant`, `p_value`, `adjusted`, `because`; `p_value` and
-            `adjusted` of all cells (n, d), NaN of those that are missing or not judged, which are texts, and columns
-            that share out a total; `to_dict()`, `to_frame()`.
+            `adjusted` of all cells (n, d), NaN of those that are missing or not judged, which are texts, numbers of
+            two values, and columns that share out a total; `to_dict()`, `to_frame()`.
 
         Raises
         ------

@@ -40,6 +40,7 @@ ODDS = float(np.log(0.02 / 0.98))  # of an error before a cell is seen
 MOST = 0.5  # of the cells of a row that may be wrong
 BODY = 0.7, 0.93  # shares of a column between which its tail is measured; beyond, one cell in twenty may be wrong
 FLOOR = 0.2  # share of all cells that are no suspects at all, from where T counts
+CHANCE = 0.01  # of exp(−T): about as many right numbers are as suspect, from four deviations on
 SURE = 1e-12  # by how much, at least, a probability is below 1
 IMPOSSIBLE = -1e5  # nats, of a row where the density is zero
 MOST_SCORE = 30.0  # normal score of a number however far out
@@ -82,6 +83,11 @@ class _Cells:
     def known(self) -> Flags:
         """Return which cells are there and judged (n, d)."""
         return ~np.isnan(self.values) & self.judged
+
+    @cached_property
+    def suspects(self) -> Flags:
+        """Which columns (d,) may be wrong: a number that is one of two, such as 0 or 1, is no slip, however rare."""
+        return np.array([not real or len(np.unique(x)) > 2 for real, x in zip(self.reals, self.values.T, strict=True)])
 
     def part_with(self, part: Any, positions: Sequence[int], values: Array, known: Flags) -> Any:
         """Return a block of encoded rows with numbers at other values (n, d), and without the cells not known."""
@@ -241,7 +247,7 @@ class Judge:
 
     def suspicion(self, index: Codes, known: Flags) -> Array:
         """Return T (m, d) of each cell of some rows given those that are known; −∞ of one that is missing."""
-        base, there = self.log_density(index, known), self.cells.known()[index]
+        base, there = self.log_density(index, known), self.cells.known()[index] & self.cells.suspects
         out = np.full(known.shape, -np.inf)
         for p in np.flatnonzero(there.any(axis=0)).tolist():
             own = np.flatnonzero(there[:, p])
@@ -311,14 +317,12 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
         )
     known = cells.known()
     learn = known.copy()
-    for p in np.flatnonzero(cells.reals).tolist():
-        x = cells.values[known[:, p], p]
-        if len(x):
-            learn[:, p] &= _is_near(cells.values[:, p], x)
+    for p in np.flatnonzero(cells.reals & cells.suspects).tolist():
+        learn[:, p] &= _is_near(cells.values[:, p], cells.values[known[:, p], p])
     judge = Judge.of(fitted, rows, cells, codes, fold, learn | (known & ~learn.any(axis=0)))
     odds, stands = judge.search()
     for _ in range(PASSES - 1):  # each learns from the cells that stand after the one before
-        judge = Judge.of(fitted, rows, cells, codes, fold, stands | (known & ~stands.any(axis=0)))
+        judge = Judge.of(fitted, rows, cells, codes, fold, stands | (known & ~(cells.reals & stands.any(axis=0))))
         odds, stands = judge.search()
     return judge, odds, stands
 
@@ -329,6 +333,10 @@ def cell_pvalues(odds: Array) -> Array:
     R = √max(0, odds − q), with q the fifth of all from below. In a column, p is the share of cells at least as
     suspect up to the 70 % quantile of R, and beyond it .3 exp(−(R − R₇₀) / s): s is the mean excess by which the cells
     up to the 93 % quantile, those beyond censored there, go over R₇₀, in the column or all columns, what is larger.
+
+    As E exp(T) = 1 for right cells, no more than exp(−T) of them are so suspect (Markov's inequality), and of normal
+    numbers some hundredth of that. So p is no smaller: where columns say nothing of each other, the body of T is too
+    flat to tell how its tail goes on.
     """
     known = np.isfinite(odds) | np.isposinf(odds)
     out = np.full(odds.shape, np.nan)
@@ -341,7 +349,8 @@ def cell_pvalues(odds: Array) -> Array:
         start, scale, share = _tail(own)
         beyond = 1.0 - np.searchsorted(np.sort(own), own, side="left") / (len(own) + 1.0)
         tail = share * np.exp(-np.maximum(own - start, 0.0) / max(scale, common, 1e-9))
-        out[known[:, p], p] = np.where(own > start, tail, beyond)
+        least = np.minimum(CHANCE * np.exp(ODDS - odds[known[:, p], p]), 1.0)
+        out[known[:, p], p] = np.maximum(np.where(own > start, tail, beyond), least)
     return out
 
 
