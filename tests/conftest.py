@@ -4,10 +4,12 @@ import importlib
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 
-from suffice import table
+from suffice import load, table
+from suffice.datasets import penguins_path
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -44,6 +46,24 @@ def holed(blobs, rng):
     X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     X[7] = np.nan
     return X, y
+
+
+@pytest.fixture(scope="session")
+def penguins():
+    """The penguins, and their species."""
+    found = pd.read_csv(penguins_path())
+    return found.drop(columns="species"), found["species"]
+
+
+@pytest.fixture(scope="session")
+def read_back(tmp_path_factory):
+    """What the file that a model is saved to holds."""
+
+    def back(model):
+        model.save(path := tmp_path_factory.mktemp("model") / "m.suffice")
+        return load(path)
+
+    return back
 
 
 class Library:

@@ -11,7 +11,6 @@ from suffice import (
     NaiveBayes,
     NormalInverseWishart,
     drop_in,
-    load,
 )
 from suffice.errors import spaced
 from suffice.estimate import Note
@@ -93,7 +92,7 @@ def test_repairs_are_told_by_their_kind(rng):
     ],
     ids=["full", "prior", "laplace", "mixture", "automatic"],
 )
-def test_no_answer_depends_on_the_words_of_a_note(model, blobs, monkeypatch, tmp_path):
+def test_no_answer_depends_on_the_words_of_a_note(model, blobs, monkeypatch, read_back):
     X, y = blobs[0][:, :2], blobs[1]
     X = np.column_stack([X, X[:, 0], np.where(y == "ash", 1.0, X[:, 1])])  # repairs that notes tell
     X[::7, 0] = np.nan
@@ -111,5 +110,4 @@ def test_no_answer_depends_on_the_words_of_a_note(model, blobs, monkeypatch, tmp
     assert [note.kind for note in mute.notes_] == [note.kind for note in fitted.notes_]
     np.testing.assert_array_equal(mute.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(mute.score_samples(X), fitted.score_samples(X))
-    mute.save(tmp_path / "mute.suffice")
-    np.testing.assert_array_equal(load(tmp_path / "mute.suffice").predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(read_back(mute).predict_proba(X), fitted.predict_proba(X))

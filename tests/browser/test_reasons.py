@@ -7,17 +7,10 @@ import pandas as pd
 import pytest
 
 from suffice import GenerativeClassifier, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.plots import WaterfallDisplay
 from suffice.report import render_page
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
-
-
-@pytest.fixture(scope="module")
-def table():
-    found = pd.read_csv(penguins_path())
-    return found.drop(columns="species"), found["species"]
 
 
 def _number(text):
@@ -37,9 +30,9 @@ def _fill(page, row):
 
 
 @pytest.mark.parametrize(("estimator", "error"), [(NaiveBayes(), 0.006), (GenerativeClassifier(), 0.3)])
-def test_the_steps_are_those_of_the_display(visit, table, estimator, error):
+def test_the_steps_are_those_of_the_display(visit, penguins, estimator, error):
     """Steps averaged over sampled orders, of which Python and the page take others, may differ; their sum may not."""
-    X, y = table
+    X, y = penguins
     model = estimator.fit(X, y)
     page = visit(render_page(model))
     _fill(page, X.iloc[200])
@@ -58,8 +51,8 @@ def test_the_steps_are_those_of_the_display(visit, table, estimator, error):
     assert page.locator("#fall-of").inner_text() == f"log-odds of {display.label} against {display.against}"
 
 
-def test_bars_stand_end_to_end_and_the_classes_can_be_chosen(visit, table):
-    X, y = table
+def test_bars_stand_end_to_end_and_the_classes_can_be_chosen(visit, penguins):
+    X, y = penguins
     page = visit(render_page(NaiveBayes().fit(X, y)), 390)
     _fill(page, X.iloc[0])
     boxes = [bar.bounding_box() for bar in page.locator("#fall-steps .bar").all()]
@@ -89,8 +82,8 @@ def test_a_class_that_is_ruled_out_is_said_so(visit):
     assert page.locator("#fall-odds").inner_text() == "b is ruled out."
 
 
-def test_one_swarm_is_open_at_a_time(visit, table):
-    X, y = table
+def test_one_swarm_is_open_at_a_time(visit, penguins):
+    X, y = penguins
     page = visit(render_page(NaiveBayes().fit(X, y)))
     swarms = page.locator("details.swarm")
     assert swarms.count() == 3

@@ -14,13 +14,7 @@ from fuzz_models import File
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    MixtureDiscriminant,
-    NaiveBayes,
-    load,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
 from suffice.automatic.members.dependence import PairCounts
 from suffice.automatic.members.splines import SplineCounts
 from suffice.datasets import penguins_path
@@ -178,14 +172,13 @@ def test_edits_that_keep_sums_large_keep_a_model_released(iris) -> None:
     ],
     ids=["ledoit-wolf", "ledoit-wolf, shared", "loo", "mixture", "mixture, shared"],
 )
-def test_amounts_that_were_found_stay(make, tmp_path) -> None:
+def test_amounts_that_were_found_stay(make, read_back) -> None:
     place, rng = np.repeat(np.arange(6), 40), np.random.default_rng(2)
     X, y = rng.normal(size=(240, 2)) + 5.0 * np.stack([place, place % 3], axis=1), place // 2  # two clusters a class
     model = make().fit(X, y)
     released = model.release()
     np.testing.assert_allclose(released.predict_proba(X), model.predict_proba(X), atol=1e-9)
-    released.save(tmp_path / "r.suffice")
-    np.testing.assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
+    np.testing.assert_array_equal(read_back(released).predict_proba(X), released.predict_proba(X))
 
 
 def test_components_of_few_rows_join_the_nearest() -> None:
@@ -214,12 +207,11 @@ def test_counts_are_none_or_enough_and_add_up() -> None:
     assert stats.counts[0].tolist() == [[33.0, 12.0, 5.0], [0.0, 50.0, 0.0]]
 
 
-def test_the_automatic_classifier_answers_without_rows(penguins, tmp_path) -> None:
+def test_the_automatic_classifier_answers_without_rows(penguins, read_back) -> None:
     X, y = penguins
     model = GenerativeClassifier().fit(X[:230], y[:230])
     released = model.release()
-    released.save(tmp_path / "r.suffice")
-    again = load(tmp_path / "r.suffice")
+    again = read_back(released)
     np.testing.assert_array_equal(again.predict_proba(X), released.predict_proba(X))
     assert log_loss(y[230:], released.predict_proba(X[230:])) < log_loss(y[230:], model.predict_proba(X[230:])) + 0.1
     assert [member["name"] for member in again.members_] == [member["name"] for member in released.members_]
@@ -237,7 +229,7 @@ def test_the_automatic_classifier_answers_without_rows(penguins, tmp_path) -> No
         again.outlier_pvalues(X[:2])
 
 
-def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -> None:
+def test_a_released_model_is_read_back_whatever_its_counts_leave_out(read_back) -> None:
     """No pairs of columns are counted, and a knot may have no rows on one side, so that two scores are equal."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 180)
@@ -248,8 +240,7 @@ def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -
     members = released.statistics_.blocks[-1]
     assert members.part(PairCounts).counts == {}
     assert any((np.diff(z) == 0).any() for _, z in members.columns.scores)
-    released.save(tmp_path / "r.suffice")
-    np.testing.assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
+    np.testing.assert_array_equal(read_back(released).predict_proba(X), released.predict_proba(X))
 
 
 def test_columns_whose_squares_vanish_are_released_without_a_warning(rng) -> None:
@@ -347,13 +338,12 @@ def test_a_choice_that_cannot_be_used_is_refused_when_it_is_loaded(tmp_path, for
 
 
 @pytest.mark.parametrize("make", [NaiveBayes, lambda: GenerativeClassifier(members="generative")])
-def test_a_column_of_names_is_of_no_level_any_more(make, tmp_path) -> None:
+def test_a_column_of_names_is_of_no_level_any_more(make, tmp_path, read_back) -> None:
     """Every level is rare, so none is passed on: the column is missing in new rows, and every answer is without it."""
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     X = pd.DataFrame({"id": [f"name {i}" for i in range(90)], "x": rng.normal(size=90) + y})
-    make().fit(X, y).release().save(tmp_path / "m.suffice")
-    model = load(tmp_path / "m.suffice")
+    model = read_back(make().fit(X, y).release())
     rows, _ = model.sample(20, random_state=0)
     assert rows["id"].isna().all()
     assert rows["x"].notna().all()

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from suffice import NaiveBayes, load
+from suffice import NaiveBayes
 from suffice.drop_in import (
     BernoulliNB,
     CategoricalNB,
@@ -336,11 +336,10 @@ def test_complement_weights_are_no_density(rng, name):
     ],
     ids=str,
 )
-def test_files(rng, tmp_path, model):
+def test_files(rng, read_back, model):
     X, y, rows = counts(rng)
     model.fit(X, y)
-    model.save(tmp_path / "model.suffice")
-    for back in (load(tmp_path / "model.suffice"), pickle.loads(pickle.dumps(model))):
+    for back in (read_back(model), pickle.loads(pickle.dumps(model))):
         assert type(back) is type(model)
         assert_array_equal(back.predict_proba(rows), model.predict_proba(rows))
         assert_array_equal(

@@ -10,18 +10,12 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from suffice import GaussianDiscriminant, load
+from suffice import GaussianDiscriminant
 from suffice.em import cells as em
 from suffice.em.accelerated_em import watch
 from suffice.em.step import Moments, expect, row_parts
 from suffice.errors import MergeError
-from suffice.stats import (
-    CompletedStats,
-    FullScatter,
-    PatternStats,
-    PooledScatter,
-    patterns,
-)
+from suffice.stats import CompletedStats, FullScatter, PatternStats, PooledScatter, patterns
 
 CLOSE = 1e-8
 SHARED = pytest.mark.parametrize("shared", [False, True])
@@ -107,12 +101,11 @@ def test_the_likelihood_never_falls(seed, missing, form, by_rows, d):
 
 
 @SHARED
-def test_such_a_model_saves_and_refuses_more_rows(table, shared, bounded, tmp_path):
+def test_such_a_model_saves_and_refuses_more_rows(table, shared, bounded, read_back):
     X, codes = table
     model = GaussianDiscriminant(shared=shared).fit(X, codes)
     before = model.predict_proba(X)
-    model.save(tmp_path / "m.suffice")
-    assert_allclose(load(tmp_path / "m.suffice").predict_proba(X), before, rtol=0, atol=0)
+    assert_allclose(read_back(model).predict_proba(X), before, rtol=0, atol=0)
     complete = np.nan_to_num(X)
     for more in (X, complete):
         with pytest.raises(MergeError, match="call fit on all rows together"):

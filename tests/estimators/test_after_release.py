@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.errors import DataError
 
 X, Y = load_iris(return_X_y=True)
@@ -26,11 +26,10 @@ def _merged_into():
 
 
 @pytest.mark.parametrize("make", [_updated, _merged, _merged_into])
-def test_rows_that_join_do_not_bring_back_what_was_given_up(make, tmp_path) -> None:
+def test_rows_that_join_do_not_bring_back_what_was_given_up(make, read_back) -> None:
     """Cells filled at the release stay filled: forgetting one of those rows would not give the model of the others."""
     model = make()
-    model.save(tmp_path / "m.suffice")
-    for own in (model, load(tmp_path / "m.suffice")):
+    for own in (model, read_back(model)):
         assert own.rows_held_.least is None, "sums of single rows have joined"
         assert not hasattr(own, "released_")
         assert any("filled missing cells by EM" in note.what for note in own.notes_)

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 from sklearn.metrics import log_loss
 
-from suffice import GenerativeClassifier, load
+from suffice import GenerativeClassifier
 from suffice.automatic.columns import FrozenColumns
 from suffice.automatic.judge import HoldoutScorer
 from suffice.automatic.member import TrainingStats
@@ -194,7 +194,7 @@ def test_a_setting_as_good_as_the_best_that_says_least_is_chosen():
 
 
 @pytest.mark.slow
-def test_every_order_of_learning_gives_one_model(few_settings, tmp_path):
+def test_every_order_of_learning_gives_one_model(few_settings, read_back):
     frame, y = mixed()
     labels = few_labels(y, 40)
     whole = GenerativeClassifier().fit(frame, labels)
@@ -204,9 +204,8 @@ def test_every_order_of_learning_gives_one_model(few_settings, tmp_path):
     halves = GenerativeClassifier().partial_fit(frame[:60], labels[:60])
     merged = halves.merge(GenerativeClassifier().partial_fit(frame[:10], y[:10]).partial_fit(frame[60:], labels[60:]))
     merged.forget(frame[:10], y[:10])
-    whole.save(tmp_path / "model")
     table = GenerativeClassifier().fit_table(frame.assign(kind=labels), target="kind")
-    for model in (added, merged, load(tmp_path / "model"), table):
+    for model in (added, merged, read_back(whole), table):
         assert_allclose(model.predict_log_proba(frame), expected, atol=1e-9)
         assert_allclose(model.score_samples(frame), density, atol=1e-9)
         assert note_of(model) == note_of(whole)

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from suffice import GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice import GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.errors import SchemaError, UnseenLevelWarning
 from suffice.notes import Kind
 
@@ -38,11 +38,10 @@ def frame(library: str, ordered: bool = True):
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("model", [NaiveBayes(), GenerativeForest()])
-def test_the_order_is_taken_kept_and_drawn(tmp_path, library, model) -> None:
+def test_the_order_is_taken_kept_and_drawn(read_back, library, model) -> None:
     X, y = frame(library)
     model.fit(X, y)
-    model.save(tmp_path / "m.suffice")
-    for own in (model, load(tmp_path / "m.suffice")):
+    for own in (model, read_back(model)):
         facts = own.columns_[0]
         assert (facts.name, facts.levels, facts.ordered) == ("risk", ORDER, True)
         assert str(facts) == "ordered"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from suffice import Dirichlet, GaussianDiscriminant, NaiveBayes, NormalInverseWishart, load
+from suffice import Dirichlet, GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 
 COVARIANCES = ("full", "diagonal", "spherical")
 PRIORS = {
@@ -66,12 +65,11 @@ def test_no_rows_at_all_under_a_proper_prior_is_the_prior_predictive(blobs: Any)
     np.testing.assert_allclose(found.predict_joint_log_proba(X)[:, 3], t.logpdf(X) - np.log(4), rtol=1e-11)
 
 
-def test_model_files_of_naive_bayes(tmp_path: Path) -> None:
+def test_model_files_of_naive_bayes(read_back) -> None:
     table = pd.DataFrame({"x": [1.0, 2.0, 4.0, None], "c": ["u", "v", "u", "u"]})
     smoothing = {"c": Dirichlet(2.0, base="pooled")}
     found = NaiveBayes(smoothing=smoothing, prior=NormalInverseWishart(2.0)).fit(table, [0, 0, 1, 1])
-    found.save(tmp_path / "m.suffice")
-    again = load(tmp_path / "m.suffice")
+    again = read_back(found)
     assert again.smoothing == smoothing
     np.testing.assert_array_equal(again.predict_joint_log_proba(table), found.predict_joint_log_proba(table))
 

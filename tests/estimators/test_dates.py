@@ -15,14 +15,7 @@ import pytest
 from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import (
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    GenerativeForest,
-    MixtureDiscriminant,
-    NaiveBayes,
-    load,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.__main__ import main
 from suffice.errors import ExportError, MergeError, SchemaError, SettingError
 from suffice.plots import DecisionRegionsDisplay, WaterfallDisplay
@@ -106,11 +99,10 @@ def test_the_unit_does_not_matter(unit, first):
 
 
 @pytest.mark.parametrize("what", HELD)
-def test_drawn_and_filled_dates_are_held_as_those_learned(what, tmp_path):
+def test_drawn_and_filled_dates_are_held_as_those_learned(what, read_back):
     table = held(what)
     model = GaussianDiscriminant().fit(table, Y)
-    model.save(tmp_path / "model.suffice")
-    drawn = [own.sample(50, random_state=0)[0] for own in (model, load(tmp_path / "model.suffice"))]
+    drawn = [own.sample(50, random_state=0)[0] for own in (model, read_back(model))]
     cells = [_cells(own) for own in (table, *drawn)]
     assert cells[1] == cells[2]
     assert {type(own) for own in cells[1]} == {type(own) for own in cells[0]}
@@ -284,13 +276,12 @@ def test_parts_that_come_again_tell_as_much_as_columns_of_them(part):
     assert lost(model, fresh, asked) < lost(with_column, fresh.assign(part=other), asked) + 0.02
 
 
-def test_a_model_of_parts_of_dates_keeps_the_laws(tmp_path):
+def test_a_model_of_parts_of_dates_keeps_the_laws(read_back):
     rng = np.random.default_rng(4)
     table, y, _ = of_part("weekday", 1400, rng)
     whole, fresh = GenerativeClassifier(keep_rows=2000).fit(table, y), of_part("weekday", 50, rng)[0]
     answers = whole.predict_proba(fresh)
-    whole.save(tmp_path / "m.suffice")
-    assert_array_equal(load(tmp_path / "m.suffice").predict_proba(fresh), answers)
+    assert_array_equal(read_back(whole).predict_proba(fresh), answers)
     halves = [
         GenerativeClassifier(keep_rows=2000).partial_fit(table[own], y[own]) for own in (slice(700), slice(700, None))
     ]

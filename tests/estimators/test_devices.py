@@ -11,7 +11,7 @@ from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _arrays_api as door, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _arrays_api as door
 from suffice.errors import DataError
 
 MODELS = kinds("full, shared, ledoit-wolf, loo, prior") | {
@@ -84,15 +84,14 @@ def test_classes_far_apart(library, dispatch, rng, name):
     assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_any_array_can_be_asked(library, dispatch, table, tmp_path):
+def test_any_array_can_be_asked(library, dispatch, table, read_back):
     """Statistics live on the CPU: rows may come from anywhere, whatever the model was fitted on."""
     X, y, _ = table
     rows = library.array(X)
     here, there = GaussianDiscriminant().fit(X, y), GaussianDiscriminant().fit(rows, y)
     assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-12)
     assert library.is_mine(here.predict_proba(rows))
-    there.save(tmp_path / "model")
-    assert_allclose(load(tmp_path / "model").predict_proba(X), here.predict_proba(X), atol=1e-12)
+    assert_allclose(read_back(there).predict_proba(X), here.predict_proba(X), atol=1e-12)
     again = pickle.loads(pickle.dumps(there))
     assert_allclose(door.fetch(again.predict_proba(rows)), here.predict_proba(X), atol=1e-12)
 

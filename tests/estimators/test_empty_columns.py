@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from kinds import kinds
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.errors import DataError, MergeError, SchemaError
 from suffice.notes import Kind
 
@@ -77,7 +77,7 @@ def test_parts_without_a_value_merge_in_any_order(name, kind, table, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path):
+def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path, read_back):
     make, X, y, (empty, _) = parts(name, kind, table, tmp_path)
     model = make().fit(*empty)
     told = [note for note in model.notes_ if note.columns == (kind,)]
@@ -91,8 +91,7 @@ def test_a_column_without_a_value_counts_for_nothing(name, kind, table, tmp_path
         np.testing.assert_allclose(model.predict_proba(empty[0]), asked, atol=1e-12)
     with pytest.raises(DataError, match=f"has a value in '{kind}'"):
         model.impute(empty[0])
-    model.save(tmp_path / "model.suffice")
-    again = load(tmp_path / "model.suffice")
+    again = read_back(model)
     np.testing.assert_array_equal(again.predict_proba(empty[0]), model.predict_proba(empty[0]))
     assert again.merge(make().partial_fit(X, y)).statistics_.rows == ROWS * 3 // 2
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.automatic import limits
 
 
@@ -60,21 +60,19 @@ def test_halves_are_the_whole_and_forgotten_rows_were_never_learned(whole, new):
     assert_allclose(merged.score_samples(new[0]), whole.score_samples(new[0]), rtol=1e-9)
 
 
-def test_of_very_many_rows_some_judge_and_a_file_answers_the_same(new, tmp_path):
+def test_of_very_many_rows_some_judge_and_a_file_answers_the_same(new, read_back):
     """From `MANY_ROWS` on the rows that judge are held out of the trees once."""
     X, y = chessboard(10_500, 3)
     model = GenerativeClassifier().fit(X, y)
     assert_allclose(model.loss_, lost(model, new).mean(), atol=0.03)
-    model.save(tmp_path / "model.suffice")
-    assert_array_equal(load(tmp_path / "model.suffice").predict_proba(new[0]), model.predict_proba(new[0]))
+    assert_array_equal(read_back(model).predict_proba(new[0]), model.predict_proba(new[0]))
 
 
 @pytest.mark.parametrize("make", [GaussianDiscriminant, GenerativeClassifier, GenerativeForest])
-def test_sizes_are_of_cells_of_8_bytes(make, tmp_path):
+def test_sizes_are_of_cells_of_8_bytes(make, read_back):
     """Of 3 columns 12 KiB are 512 rows, and a forest or pool keeps 50 at least."""
     X, y = chessboard(700, 4)
     for size, rows in (("12KiB", 512), ("0.012 MiB", 524), ("1GiB", 700), ("all", 700)):
         model = make(keep_rows=size).partial_fit(X, y)
         assert len(model.statistics_.sample.codes) == rows, size
-    model.save(tmp_path / "model.suffice")
-    assert load(tmp_path / "model.suffice").keep_rows == "all"
+    assert read_back(model).keep_rows == "all"

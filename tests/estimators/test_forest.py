@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, kstest
 from sklearn.base import clone
 
-from suffice import GenerativeClassifier, GenerativeForest, load, testing
+from suffice import GenerativeClassifier, GenerativeForest, testing
 from suffice.automatic.forest_fitted import ForestRows, ForestStats
 from suffice.engines import sources
 from suffice.errors import DataError, SettingError
@@ -133,10 +133,9 @@ def test_renaming_is_a_fit_on_renamed_labels(table):
     assert_same(found, again, X)
 
 
-def test_saved_models_answer_with_every_bit(model, table, tmp_path):
+def test_saved_models_answer_with_every_bit(model, table, read_back):
     X, y = table
-    model.save(tmp_path / "forest.suffice")
-    again = load(tmp_path / "forest.suffice")
+    again = read_back(model)
     for answer in ("predict_log_proba", "predict_joint_log_proba", "score_samples"):
         assert_array_equal(getattr(again, answer)(X), getattr(model, answer)(X))
     assert_array_equal(again.leave_one_out(X[:20], y[:20]), model.leave_one_out(X[:20], y[:20]))

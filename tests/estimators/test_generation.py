@@ -23,18 +23,11 @@ from suffice import (
     NormalInverseWishart,
     load,
 )
-from suffice.datasets import penguins_path
 from suffice.engines import Remark
 from suffice.errors import DataError, ModelFileError, SchemaError, SettingError
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
-
-
-@pytest.fixture(scope="module")
-def penguins():
-    table = pd.read_csv(penguins_path())
-    return table.drop(columns="species"), table["species"]
 
 
 def least_squares(X, j):
@@ -299,7 +292,7 @@ def test_models_without_rows_know_no_holes(blobs) -> None:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_kind_of_table_comes_back_as_it_came(penguins, tmp_path) -> None:
+def test_every_kind_of_table_comes_back_as_it_came(penguins, read_back) -> None:
     X, y = penguins
     X = X.assign(heavy=(X["body_mass_g"] > 4200).astype("boolean"), island=X["island"].astype("category"))
     X.loc[5, "heavy"] = pd.NA
@@ -322,8 +315,7 @@ def test_every_kind_of_table_comes_back_as_it_came(penguins, tmp_path) -> None:
         assert isinstance(found, kind)
         for mine, theirs in zip(listed(found), plain, strict=True):
             assert mine == [pytest.approx(v, rel=1e-9) if isinstance(v, float) else v for v in theirs]
-        model.save(tmp_path / "model")
-        for fitted in (model, load(tmp_path / "model")):
+        for fitted in (model, read_back(model)):
             rows, labels = fitted.sample(50, random_state=0)
             assert isinstance(rows, kind)
             assert len(labels) == 50

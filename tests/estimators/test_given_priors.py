@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
-from suffice.drop_in import (
-    GaussianNB,
-    LinearDiscriminantAnalysis,
-    MultinomialNB,
-    QuadraticDiscriminantAnalysis,
-)
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+from suffice.drop_in import GaussianNB, LinearDiscriminantAnalysis, MultinomialNB, QuadraticDiscriminantAnalysis
 from suffice.errors import SettingError
 
 GIVEN = np.array([0.2, 0.5, 0.3])
@@ -91,7 +86,7 @@ def test_every_answer_is_bayes_rule_with_the_priors_as_they_are_set(name, form, 
 
 
 @pytest.mark.parametrize("name", ["gaussian", "naive Bayes", "mixture", "automatic"])
-def test_what_judges_a_model_judges_it_under_its_priors(name, table, bare_models, tmp_path):
+def test_what_judges_a_model_judges_it_under_its_priors(name, table, bare_models, read_back):
     X, y, codes = table
     make, priors = MODELS[name], GIVEN
     own, rows = np.arange(len(y)), codes
@@ -117,8 +112,7 @@ def test_what_judges_a_model_judges_it_under_its_priors(name, table, bare_models
             np.testing.assert_array_equal(model.predict_set(X, 0.2), -model.predict_log_proba(X) <= limit)
         assert 0.7 <= model.predict_set(X, 0.2)[own, rows].mean() <= 0.95
     np.testing.assert_allclose(models[0].outlier_pvalues(X), models[1].outlier_pvalues(X), atol=1e-12)
-    models[1].save(tmp_path / "model")
-    again = load(tmp_path / "model")
+    again = read_back(models[1])
     for verb in ("predict_log_proba", "score_samples", "outlier_pvalues", "predict_set"):
         np.testing.assert_allclose(getattr(again, verb)(X), getattr(models[0], verb)(X), atol=1e-10)
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedGroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.__main__ import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.losses import LabelledRows
@@ -98,7 +98,7 @@ def test_what_is_said_holds_for_new_subjects():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [GenerativeClassifier, GaussianDiscriminant])
-def test_parts_merge_to_the_whole_and_a_group_may_be_in_both(make, rng, tmp_path):
+def test_parts_merge_to_the_whole_and_a_group_may_be_in_both(make, rng, read_back):
     X, y, groups = subjects(rng, 20, 4, 6, 3)
     whole, half = make().fit(X, y, groups=groups), rng.permutation(len(y)) < len(y) // 2
     parts, batches = (make().partial_fit(X[half], y[half], groups=groups[half]) for _ in range(2))
@@ -107,8 +107,7 @@ def test_parts_merge_to_the_whole_and_a_group_may_be_in_both(make, rng, tmp_path
     for other in (parts, batches):
         assert_allclose(other.predict_proba(X), whole.predict_proba(X), atol=1e-9)
         assert_allclose(other.leave_one_out(X, y), whole.leave_one_out(X, y), atol=1e-9)
-    whole.save(tmp_path / "model.suffice")
-    again = load(tmp_path / "model.suffice")
+    again = read_back(whole)
     assert_allclose(again.leave_one_out(X, y), whole.leave_one_out(X, y), atol=1e-12)
     gone = groups < 4
     again.forget(X[gone], y[gone], groups=groups[gone])
@@ -236,14 +235,13 @@ def patients(rng):
 
 
 @pytest.mark.parametrize("make", [GenerativeClassifier, GaussianDiscriminant, NaiveBayes])
-def test_a_column_that_names_subjects_is_pointed_out(make, patients, tmp_path):
+def test_a_column_that_names_subjects_is_pointed_out(make, patients, read_back):
     table, y, groups = patients
     model = make().fit(table, y)
     assert told_of_subjects(model) == [("patient",)]
     (note,) = (note for note in model.notes_ if note.kind == "subjects")
     assert "fit with groups=" in str(note)
-    model.save(tmp_path / "m.suffice")
-    assert told_of_subjects(load(tmp_path / "m.suffice")) == [("patient",)]
+    assert told_of_subjects(read_back(model)) == [("patient",)]
     assert not told_of_subjects(make().fit(table, y, groups=groups))
 
 

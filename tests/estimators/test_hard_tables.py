@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.errors import DataError, SingularCovarianceError
 
 SETTINGS = [(covariance, shared) for covariance in ("full", "diagonal", "spherical") for shared in (False, True)]
@@ -225,13 +225,12 @@ TINY = {
     ("make", "tiny"),
     [(GenerativeClassifier, "p-values"), (GenerativeForest, "subnormal"), (lambda: NaiveBayes("laplace"), "subnormal")],
 )
-def test_numbers_at_the_lower_end_of_floats(make, tiny, tmp_path):
+def test_numbers_at_the_lower_end_of_floats(make, tiny, tmp_path, read_back):
     """What can be learned can be kept, released, drawn and exported, without a warning of NumPy."""
     rng, n = np.random.default_rng(0), 48
     X, y = np.c_[TINY[tiny](rng, n), rng.normal(size=n) + np.arange(n) % 2], np.arange(n) % 2
     model = make().fit(X, y)
-    model.save(tmp_path / "m.suffice")
-    assert_allclose(load(tmp_path / "m.suffice").predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12)
+    assert_allclose(read_back(model).predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12)
     assert np.isfinite(model.predict_proba(X)).all()
     if not isinstance(model, GenerativeForest):
         model.to_html(tmp_path / "m.html")

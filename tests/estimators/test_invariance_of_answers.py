@@ -14,7 +14,7 @@ import pytest
 from kinds import kinds
 from numpy.testing import assert_allclose
 
-from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart, load
+from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import SettingError
 from suffice.questions import held_out
 
@@ -151,7 +151,7 @@ def answers(form: Form) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, tmp_path, monkeypatch):
+def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, read_back, monkeypatch):
     monkeypatch.setattr(held_out, "MOST", 3)  # folds: models of each are what takes the time
     monkeypatch.setattr(held_out, "FEWEST", 3)
     plain = told(kind, "plain")
@@ -164,8 +164,7 @@ def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, tmp_path, mo
         assert list(found) == list(first)
         for name, answer in found.items():
             assert_allclose(answer, first[name], atol=1e-7, rtol=1e-7, err_msg=f"{name}, {form}")
-    plain.model.save(tmp_path / "model")
-    again = dataclasses.replace(plain, model=load(tmp_path / "model"))
+    again = dataclasses.replace(plain, model=read_back(plain.model))
     assert repr(again.model) == repr(plain.model)
     for name, answer in first.items():
         # not bit for bit: sums of products may go by where arrays lie in memory

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.__main__ import main
 from suffice.errors import SettingError
@@ -55,15 +54,14 @@ def test_cells_missing_at_random_are_seldom_read():
     assert sum(read) <= 2
 
 
-def test_it_merges_forgets_and_is_saved(model, tmp_path):
+def test_it_merges_forgets_and_is_saved(model, read_back):
     X, y = drawn(0, 300)
     fresh = drawn(2, 50)[0]
     expected = model.predict_proba(fresh)
     halves = [DENSITIES().partial_fit(X[part], y[part]) for part in (slice(0, 140), slice(140, None))]
     more, others = drawn(3, 40)
     edited = DENSITIES().partial_fit(pd.concat([X, more]), np.concatenate([y, others])).forget(more, others)
-    model.save(tmp_path / "m.suffice")
-    for found in (halves[0].merge(halves[1]), edited, suffice.load(tmp_path / "m.suffice")):
+    for found in (halves[0].merge(halves[1]), edited, read_back(model)):
         np.testing.assert_allclose(found.predict_proba(fresh), expected, rtol=0, atol=1e-10)
     assert NAME not in names_of(model.release(least=5))
 

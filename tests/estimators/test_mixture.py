@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import check_estimator
 
-from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, load
+from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant
 from suffice.errors import MergeError, SettingError
 
 STRUCTURES = ["full", "diagonal", "spherical"]
@@ -70,15 +70,14 @@ def test_one_component_is_one_gaussian_per_class(blobs, rng, covariance, shared,
 
 
 @pytest.mark.parametrize("shrinkage", [0.3, "oas", RDA(0.4, 0.2), RDA(1.0)])
-def test_several_components_shrink(clusters, tmp_path, shrinkage):
+def test_several_components_shrink(clusters, read_back, shrinkage):
     X, y = clusters
     model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, shrinkage=shrinkage, random_state=0).fit(X, y)
     assert model.n_components_.tolist() == [3, 2, 1]
     assert model.score(X, y) > 0.99
     if shrinkage == RDA(1.0):
         np.testing.assert_allclose(model.covariances_[0][0], model.covariances_[2][0], rtol=1e-9)
-    model.save(tmp_path / "m.suffice")
-    np.testing.assert_array_equal(load(tmp_path / "m.suffice").predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(read_back(model).predict_proba(X), model.predict_proba(X))
 
 
 # --- several components -----------------------------------------------------------------------------------------------
@@ -271,10 +270,9 @@ def test_stopping_early_is_noted(clusters):
 # --- files and the scikit-learn contract ------------------------------------------------------------------------------
 
 
-def test_a_loaded_model_is_the_same(formed, tmp_path):
+def test_a_loaded_model_is_the_same(formed, read_back):
     _, X, _, model, _ = formed
-    model.save(tmp_path / "m.suffice")
-    loaded = load(tmp_path / "m.suffice")
+    loaded = read_back(model)
     np.testing.assert_array_equal(loaded.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
     assert loaded.get_params() == model.get_params()
     assert loaded.notes_ == model.notes_

@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.datasets import penguins_path
 
 TEXT = ["island", "sex"]
@@ -53,7 +53,7 @@ def test_it_agrees_with_scikit_learn_on_the_dense_table(penguins, form):
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("tied mixture", "full")])
-def test_every_verb_takes_the_sparse_table(penguins, name, tmp_path):
+def test_every_verb_takes_the_sparse_table(penguins, name, read_back):
     rows = sparse.csr_array(encoder(True).fit_transform(penguins[0]))
     y = penguins[1].to_numpy()
     model = MODELS[name]().fit(rows, y)
@@ -64,8 +64,7 @@ def test_every_verb_takes_the_sparse_table(penguins, name, tmp_path):
     assert_array_equal(model.leave_one_out(rows, y), model.leave_one_out(rows.toarray(), y))
     model.partial_fit(rows[:5], y[:5]).forget(rows[:5], y[:5])
     assert_allclose(model.predict_proba(rows), before, atol=1e-9)
-    model.save(tmp_path / "m.suffice")
-    again = load(tmp_path / "m.suffice")
+    again = read_back(model)
     drawn, labels = again.sample(20, random_state=0)
     assert sparse.issparse(drawn)
     assert drawn.shape == (20, rows.shape[1])

@@ -10,7 +10,7 @@ from kinds import kinds
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from suffice import MixtureDiscriminant, load
+from suffice import MixtureDiscriminant
 from suffice.errors import SufficeError
 
 TRIES = int(os.environ.get("SUFFICE_TABLES", "4"))
@@ -64,7 +64,7 @@ def fitted(name, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_laws(name, tmp_path):
+def test_laws(name, tmp_path, read_back):
     tried = 0
     for seed in range(TRIES):
         made = fitted(name, seed)
@@ -73,7 +73,7 @@ def test_laws(name, tmp_path):
         tried += 1
         model, X, y, rng = made
         expected = model.predict_proba(X)
-        for other in (pickle.loads(pickle.dumps(model)), saved(model, tmp_path)):
+        for other in (pickle.loads(pickle.dumps(model)), read_back(model)):
             np.testing.assert_array_equal(other.predict_proba(X), expected, err_msg=f"seed {seed}")
         # one row at a time goes other ways through the code, to rounding
         alone = np.concatenate([model.predict_proba(X.iloc[[i]]) for i in range(min(len(X), 3))])
@@ -83,11 +83,6 @@ def test_laws(name, tmp_path):
             merges(model, X, y, rng, expected, seed)
             by_file(model, X, y, tmp_path, expected, seed)
     assert tried > TRIES // 3
-
-
-def saved(model, folder):
-    model.save(folder / "model.suffice")
-    return load(folder / "model.suffice")
 
 
 def adds_up(model, X, seed):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.conformal import threshold
 from suffice.errors import DataError, SettingError
 from suffice.questions.held_out import missing_in
@@ -121,14 +121,13 @@ def test_a_cell_of_a_level_never_seen_counts_as_unknown(rng):
 
 
 @pytest.mark.parametrize("make", [lambda: NaiveBayes(), lambda: GenerativeClassifier()], ids=["nb", "automatic"])
-def test_a_released_model_covers_and_its_file_says_the_same(rng, tmp_path, make):
+def test_a_released_model_covers_and_its_file_says_the_same(rng, read_back, make):
     draws, n = (6, 300) if make().__class__ is NaiveBayes else (1, 250)
     found, sizes, before = {known: [] for known in (0, 1, 3, D)}, [], []
-    for number in range(draws):
+    for _ in range(draws):
         model = make().fit(*draw(rng, n))
         released = model.release()
-        released.save(tmp_path / f"{number}.suffice")
-        again = load(tmp_path / f"{number}.suffice")
+        again = read_back(released)
         X, y = draw(rng, FRESH)
         for known, share in found.items():
             rows = showing(rng, X, known)

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import suffice
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays, drop_in, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays, drop_in
 from suffice._arrays import _BlasLimit, single_blas_thread
 from suffice.files.saving import describe
 from suffice.fitted import Fitted
@@ -328,9 +328,8 @@ def test_an_interrupted_question_leaves_answers_whole():
         assert [str(note) for note in model.notes_] == notes
 
 
-def test_a_loaded_model_is_edited_like_any_other(tmp_path):
-    NaiveBayes().fit(X, Y).save(tmp_path / "m.suffice")
-    model = load(tmp_path / "m.suffice")
+def test_a_loaded_model_is_edited_like_any_other(read_back):
+    model = read_back(NaiveBayes().fit(X, Y))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda i: model.partial_fit(X[i : i + 1], Y[i : i + 1]), range(16)))
     assert model.statistics_.rows == 166

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 
-from suffice import GenerativeClassifier, load
+from suffice import GenerativeClassifier
 from suffice.automatic import choose
 from suffice.errors import SettingError
 from suffice.notes import Kind
@@ -43,11 +43,10 @@ def test_what_the_time_does_not_suffice_for_is_left_out_and_said(rows) -> None:
     assert model.score(X, y) > 0.4  # three classes
 
 
-def test_the_limit_is_kept_to_after_edits_and_in_files(rows, tmp_path) -> None:
+def test_the_limit_is_kept_to_after_edits_and_in_files(rows, read_back) -> None:
     X, y = rows
     model = GenerativeClassifier(time_limit=TINY).fit(X, y)
-    model.save(tmp_path / "model.suffice")
-    again = load(tmp_path / "model.suffice")
+    again = read_back(model)
     assert again.time_limit == TINY
     np.testing.assert_array_equal(again.predict_proba(X[:50]), model.predict_proba(X[:50]))
     half = GenerativeClassifier(time_limit=TINY).fit(X[:600], y[:600])

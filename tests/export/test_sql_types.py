@@ -41,12 +41,11 @@ def read_by_duckdb(rows: pd.DataFrame, path: Path, query: str, kind: str, how: s
 
 
 @pytest.mark.parametrize("make", [NaiveBayes, lambda: GenerativeClassifier(members="generative")])
-def test_yes_and_no_read_as_truth_values(make, tmp_path) -> None:
+def test_yes_and_no_read_as_truth_values(make, tmp_path, read_back) -> None:
     """DuckDB reads them as BOOLEAN: every posterior was that of a row with a category never seen."""
     X = texts("no", "yes")
     model = make().fit(X, CLASSES)
-    model.save(tmp_path / "m.suffice")
-    query = load(tmp_path / "m.suffice").to_sql()
+    query = read_back(model).to_sql()
     check(model, X, read_by_duckdb(X, tmp_path / "rows.csv", query, "BOOLEAN"))
     check(model, X, read_by_duckdb(X, tmp_path / "rows.csv", query, "VARCHAR", ", all_varchar = true"))
 

@@ -9,17 +9,10 @@ import pandas as pd
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.report import collect_profile, profile_table
 from suffice.report.profile.alerts import recall_alone
 from suffice.report.profile.columns import HEIGHTS, bins_of, number
 from suffice.report.profile.table import correlations, learned_table
-
-
-@pytest.fixture(scope="module")
-def penguins():
-    table = pd.read_csv(penguins_path())
-    return table.drop(columns="species"), table["species"]
 
 
 @pytest.fixture

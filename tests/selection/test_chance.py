@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, load
+from suffice import GaussianDiscriminant, GenerativeClassifier
 from suffice.automatic import choose
 from suffice.automatic.folds import _directions
 from suffice.automatic.judge import CHANCE, HoldoutScorer
@@ -106,7 +106,7 @@ def test_choosing_makes_no_loss_too_small_and_its_error_holds(make, n):
     assert np.mean(np.abs(gap) <= 1.96 * np.array(error)) >= 0.85  # 95 % less what 24 tables may miss
 
 
-def test_every_way_of_asking_says_the_same_loss_and_error(tmp_path):
+def test_every_way_of_asking_says_the_same_loss_and_error(read_back):
     X, y = heavy_tails(np.random.default_rng(0), 80)
     model = GenerativeClassifier().fit(X, y)
     found = model.quality()
@@ -117,8 +117,7 @@ def test_every_way_of_asking_says_the_same_loss_and_error(tmp_path):
     expected = np.sqrt(left_out.var(ddof=1) / 80 * (1.0 + chance) + (2.0 / 80) ** 2)
     assert_allclose(model.loss_error_, expected, rtol=1e-9)
     for own in (model, model.release()):
-        own.save(tmp_path / "m.suffice")
-        again = load(tmp_path / "m.suffice")
+        again = read_back(own)
         assert_allclose([again.loss_, again.loss_error_], [own.loss_, own.loss_error_], rtol=1e-9)
 
 

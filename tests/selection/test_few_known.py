@@ -11,11 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 
-from suffice import GenerativeClassifier, load
+from suffice import GenerativeClassifier
 from suffice._arrays import log_softmax
 from suffice.automatic.pool import mix_with_prior
 from suffice.automatic.weighing import FewKnown
-from suffice.datasets import penguins_path
 from suffice.export.lower import lower
 
 
@@ -40,12 +39,6 @@ def by_own_weights(model: GenerativeClassifier, X: object) -> np.ndarray:
     fitted = model._fitted
     pool = replace(fitted.pool, sample=None)
     return pool.log_posterior(fitted._read(fitted.rows(X)))
-
-
-@pytest.fixture(scope="module")
-def penguins() -> tuple[pd.DataFrame, pd.Series]:
-    table = pd.read_csv(penguins_path())
-    return table.drop(columns="species"), table["species"]
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +103,12 @@ def test_an_island_alone_says_about_what_it_says_in_the_table(penguins, model) -
         assert_allclose(model.predict_proba(row)[0], shares, atol=0.12)
 
 
-def test_a_released_model_keeps_them(penguins, model, tmp_path) -> None:
+def test_a_released_model_keeps_them(penguins, model, read_back) -> None:
     rows, _ = penguins
     few = rows.where(np.random.default_rng(1).random(rows.shape) < 0.3, other=None)
     released = model.release()
     assert released._fitted.pool.few_known is not None
-    released.save(tmp_path / "released.suffice")
-    assert_array_equal(load(tmp_path / "released.suffice").predict_proba(few), released.predict_proba(few))
+    assert_array_equal(read_back(released).predict_proba(few), released.predict_proba(few))
     assert abs(released.predict_proba(few) - model.predict_proba(few)).mean() < 0.05
 
 

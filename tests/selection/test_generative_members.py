@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import GenerativeClassifier, load
+from suffice import GenerativeClassifier
 from suffice.automatic.members import MEMBERS
 from suffice.automatic.members.texts import TextRule
 from suffice.errors import SettingError
@@ -63,11 +63,10 @@ def test_it_predicts_fresh_rows_in_its_own_way(whole, generative) -> None:
     assert -np.log(found[np.arange(len(y)), y]).mean() < 0.5 * np.log(2.0)
 
 
-def test_a_setting_given_later_holds_from_the_next_edit_on_and_in_files(table, generative, tmp_path) -> None:
+def test_a_setting_given_later_holds_from_the_next_edit_on_and_in_files(table, generative, read_back) -> None:
     X, y = table
     model = GenerativeClassifier().fit(X, y).set_params(members="generative")
-    model.save(tmp_path / "model.suffice")
-    assert_array_equal(load(tmp_path / "model.suffice").predict_proba(X), generative.predict_proba(X))
+    assert_array_equal(read_back(model).predict_proba(X), generative.predict_proba(X))
     model.partial_fit(X[:1], y[:1]).forget(X[:1], y[:1])
     assert names(model) == names(generative)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.sparse import csr_array, issparse
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
@@ -239,11 +239,10 @@ def test_mixtures_of_several_components(rng) -> None:
         MixtureDiscriminant(2, n_init=1, random_state=0).fit(X, y).leave_one_out(X, y)
 
 
-def test_rows_without_a_label_that_joined(rng, tmp_path) -> None:
+def test_rows_without_a_label_that_joined(rng, read_back) -> None:
     X, y = rng.normal(size=(20, 2)), np.array([0.0, 1.0] * 9 + [np.nan] * 2)
     model = GaussianDiscriminant().fit(X, y)
-    model.save(tmp_path / "m.suffice")
-    for joined in (model, load(tmp_path / "m.suffice"), GaussianDiscriminant().fit(-X[:18], y[:18]).merge(model)):
+    for joined in (model, read_back(model), GaussianDiscriminant().fit(-X[:18], y[:18]).merge(model)):
         with pytest.raises(DataError, match="without a label have joined"):
             joined.leave_one_out(X[:18], y[:18])
     model.fit(X[:18], y[:18]).leave_one_out(X[:18], y[:18])

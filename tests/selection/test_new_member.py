@@ -9,7 +9,7 @@ import pytest
 from member_laws import check_shipped_member
 from numpy.testing import assert_allclose
 
-from suffice import GenerativeClassifier, load
+from suffice import GenerativeClassifier
 from suffice.automatic import choose, members, statistics
 from suffice.automatic.columns import BINS
 from suffice.automatic.member import Additive, Candidate, Counts, totals
@@ -106,7 +106,7 @@ def test_it_keeps_the_laws() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep_rows", [100, 2000])
-def test_it_is_chosen_pooled_explained_saved_and_exported(keep_rows, monkeypatch, tmp_path) -> None:
+def test_it_is_chosen_pooled_explained_saved_and_exported(keep_rows, monkeypatch, read_back) -> None:
     for module in (choose, members):
         monkeypatch.setattr(module, "MEMBERS", (*members.MEMBERS[:1], BinMember))
     for module in (members, statistics):
@@ -120,8 +120,7 @@ def test_it_is_chosen_pooled_explained_saved_and_exported(keep_rows, monkeypatch
     log_p = model.predict_log_proba(X[:50])
     reasons = model.explain(X[:50]).sum(axis=1) + np.log(model.priors_)
     assert_allclose(reasons - reasons[:, :1], log_p - log_p[:, :1], atol=1e-9)
-    model.save(tmp_path / "m.suffice")
-    assert_allclose(load(tmp_path / "m.suffice").predict_log_proba(X[:50]), log_p, rtol=0, atol=1e-12)
+    assert_allclose(read_back(model).predict_log_proba(X[:50]), log_p, rtol=0, atol=1e-12)
     program = lower(model._fitted)
     pooled = [program.terms[i] for i in program.stack.terms]
     assert sum(isinstance(term, Table) for term in pooled) == 3

@@ -8,7 +8,7 @@ from scipy.stats import power_divergence
 from scipy.stats.contingency import expected_freq
 from sklearn.linear_model import LogisticRegression
 
-from suffice import GenerativeClassifier, NaiveBayes, load
+from suffice import GenerativeClassifier, NaiveBayes
 from suffice.automatic.member import title
 from suffice.automatic.members.texts import TextBayes, TextRule, scales
 from suffice.errors import DataError, ExportError, SchemaError, SettingError
@@ -61,7 +61,7 @@ def test_members_of_texts_carry_the_pool(case):
 
 
 @pytest.mark.slow
-def test_edits_equal_fits_while_rows_are_kept(case, tmp_path):
+def test_edits_equal_fits_while_rows_are_kept(case, read_back):
     X, y, model = case
     expected = model.predict_proba(X)
     halves = [GenerativeClassifier().partial_fit(X[i::2], y[i::2]) for i in (0, 1)]
@@ -72,17 +72,15 @@ def test_edits_equal_fits_while_rows_are_kept(case, tmp_path):
     more, labels = messages(np.random.default_rng(2), 60)
     grown = GenerativeClassifier().partial_fit(X, y).partial_fit(more, labels).forget(more, labels)
     np.testing.assert_allclose(grown.predict_proba(X), expected, atol=1e-10)
-    model.save(tmp_path / "m.suffice")
-    back = load(tmp_path / "m.suffice")
+    back = read_back(model)
     np.testing.assert_array_equal(back.predict_proba(X), expected)
     assert back.members_ == model.members_
 
 
-def test_counts_of_frozen_columns_merge(tmp_path):
+def test_counts_of_frozen_columns_merge(read_back):
     X, y = messages(np.random.default_rng(3), 300)
     model = GenerativeClassifier(keep_rows=60, text=["text"]).fit(X[:200], y[:200])
-    model.save(tmp_path / "m.suffice")
-    copy = load(tmp_path / "m.suffice").partial_fit(X[200:], y[200:])
+    copy = read_back(model).partial_fit(X[200:], y[200:])
     whole = (
         GenerativeClassifier(keep_rows=60, text=["text"]).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     )

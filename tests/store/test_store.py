@@ -47,17 +47,11 @@ def texts(X):
     return frame.assign(on=pd.array(np.where(X[:, 2] > 1, None, X[:, 2] > 0).tolist(), dtype="boolean"))
 
 
-def again(model, folder):
-    path = folder / "model.suffice"
-    model.save(path)
-    return load(path)
-
-
 @pytest.mark.parametrize("name", NUMBERS)
-def test_round_trip(blobs, tmp_path, name):
+def test_round_trip(blobs, read_back, name):
     X, y = blobs
     model = fresh(name).fit(X, y)
-    other = again(model, tmp_path)
+    other = read_back(model)
     assert type(other) is type(model)
     for ask in ("predict_log_proba", "predict_joint_log_proba", "score_samples", "predict", "decision_function"):
         assert_array_equal(getattr(other, ask)(X), getattr(model, ask)(X))
@@ -94,11 +88,11 @@ def test_all_settings_of_a_family_are_written(family):
 @pytest.mark.parametrize(
     "families", ["auto", {("x0", "x3"): "gaussian", "on": "categorical"}, {0: "categorical"}], ids=str
 )
-def test_round_trip_of_mixed_columns(blobs, tmp_path, families):
+def test_round_trip_of_mixed_columns(blobs, read_back, families):
     X, y = blobs
     table = texts(X)
     model = NaiveBayes(families).fit(table, pd.Categorical(y))
-    other = again(model, tmp_path)
+    other = read_back(model)
     assert_array_equal(other.predict_log_proba(table), model.predict_log_proba(table))
     assert other.feature_names_in_.tolist() == list(table)
     assert_array_equal(other.predict(table), model.predict(table))
@@ -116,23 +110,23 @@ def test_round_trip_of_mixed_columns(blobs, tmp_path, families):
     ],
     ids=["int", "bool", "unicode", "object", "large", "float"],
 )
-def test_labels_survive(tmp_path, y):
+def test_labels_survive(read_back, y):
     X = [[0.0], [1.0], [2.5], [3.0]]
     model = GaussianDiscriminant("diagonal").fit(X, y)
-    other = again(model, tmp_path)
+    other = read_back(model)
     assert other.classes_.dtype == model.classes_.dtype
     assert other.predict(X).tolist() == model.predict(X).tolist()
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_loaded_model_learns_on(blobs, tmp_path, name):
+def test_a_loaded_model_learns_on(blobs, read_back, name):
     X, y = blobs
     model = fresh(name).fit(X[:50], y[:50])
-    other = again(model, tmp_path)
+    other = read_back(model)
     model.partial_fit(X[50:], y[50:])
     assert_array_equal(other.partial_fit(X[50:], y[50:]).predict_log_proba(X), model.predict_log_proba(X))
-    first = again(fresh(name).fit(X[:50], y[:50]), tmp_path)
-    second = again(fresh(name).fit(X[50:], y[50:]), tmp_path)
+    first = read_back(fresh(name).fit(X[:50], y[:50]))
+    second = read_back(fresh(name).fit(X[50:], y[50:]))
     assert_array_equal(first.merge(second).predict_log_proba(X), model.predict_log_proba(X))
 
 
@@ -186,7 +180,8 @@ def test_a_file_of_rows_is_no_larger_than_their_table(rng, tmp_path):
     X = pd.DataFrame({"a": rng.normal(size=9000), "b": rng.integers(0, 40, 9000), "c": rng.choice(["u", "v"], 9000)})
     X.assign(label=rng.integers(0, 2, 9000)).to_parquet(tmp_path / "t.parquet", index=False)
     model = GenerativeForest().fit_table(tmp_path / "t.parquet", "label")
-    other = again(model, tmp_path)
+    model.save(tmp_path / "model.suffice")
+    other = load(tmp_path / "model.suffice")
     assert_array_equal(other.predict_log_proba(X[:50]), model.predict_log_proba(X[:50]))
     sample, read = model.statistics_.sample, other.statistics_.sample
     assert_array_equal(read.identity, sample.identity)
