@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
+from refits import refits
 from sklearn import config_context
 from sklearn.model_selection import StratifiedGroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -46,11 +47,7 @@ def test_textbook_models_leave_groups_out_as_refits_do(name, cells, rng):
     if cells == "holes" and name != "laplace":
         X[rng.random(X.shape) < 0.1] = np.nan
     model = MODELS[name]().fit(X, y, weight, groups)
-    expected = np.full((len(y), 2), -np.inf)
-    for s in np.unique(groups):
-        rest = groups != s
-        refit = MODELS[name]().fit(X[rest], y[rest], None if weight is None else weight[rest])
-        expected[~rest] = refit.predict_log_proba(X[~rest])
+    expected = refits(MODELS[name], X, y, weight, groups)
     assert_allclose(model.leave_one_out(X, y, weight), expected, atol=1e-9)  # as they were learned
     assert_allclose(model.leave_one_out(X, y, weight, groups), expected, atol=1e-9)
     assert_allclose(MODELS[name]().fit(X, y, weight).leave_one_out(X, y, weight, groups), expected, atol=1e-9)

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import tracemalloc
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from memory import memory_below
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _arrays, load
 from suffice.automatic import limits
@@ -122,12 +122,11 @@ def test_the_choice_takes_no_more_than_is_foretold(rng, k, d, each):
     X, y = rows(rng, k, d, each=each)
     foretold = member_costs(len(X), d, k, [], d)
     GenerativeClassifier().fit(X[:80], y[:80])  # imports
-    tracemalloc.start()
-    GenerativeClassifier().fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
     limit = foretold["choice"].bytes + 4 * sum(own.bytes for name, own in foretold.items() if name != "choice")
-    assert limit / 8 < peak < limit  # foretold as if all were there at once; most is let go before the next is made
+    with memory_below(
+        limit, limit / 8
+    ):  # foretold as if all were there at once; most goes before the next is made
+        GenerativeClassifier().fit(X, y)
 
 
 def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):

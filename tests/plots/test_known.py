@@ -1,11 +1,11 @@
 """Few known cells are asked of a model as a table of them would be, many at a time, once, and in bounded memory."""
 
-import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from memory import memory_below
 
 from suffice import NaiveBayes
 from suffice.plots import DecisionRegionsDisplay
@@ -85,10 +85,5 @@ def test_a_plane_of_two_columns_of_many_categories_takes_little_memory(towns):
     model = NaiveBayes().fit(X.assign(other=X["town"].sample(frac=1.0, random_state=0).to_numpy()), y)
     view = View(model)
     axes = [view.readable(view.axis(p, view.rows())) for p in (0, 2)]
-    tracemalloc.start()
-    try:
+    with memory_below(8 << 20):
         assert view.posterior(axes).shape == (MOST_LEVELS, MOST_LEVELS, 3)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 8 << 20

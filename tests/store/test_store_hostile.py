@@ -4,12 +4,12 @@ import hashlib
 import io
 import json
 import struct
-import tracemalloc
 import zipfile
 import zlib
 
 import numpy as np
 import pytest
+from memory import memory_below
 from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
@@ -50,13 +50,8 @@ def thin(rng, tmp_path, packed):
 
 def refused_within(path, most, match=None):
     """Loading a file is refused, and takes no more memory than so many bytes."""
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError, match=match):
-            load(path)
-        assert tracemalloc.get_traced_memory()[1] < most
-    finally:
-        tracemalloc.stop()
+    with memory_below(most), pytest.raises(ModelFileError, match=match):
+        load(path)
 
 
 def refuses(file, match=None, **options):
