@@ -219,6 +219,6 @@ def test_curves_are_those_of_the_library(cli, write, frame, tmp_path) -> None:
 
 def test_curves_refuse_what_does_not_fit(cli, refused, few) -> None:
     done = cli("compare", few, "--target", "species", "--curve", "--draws", 1)
-    assert "There are 58 rows with a label" in done.out
+    assert "There are 58 rows with a label" in " ".join(done.out.split())
     for options in (("--curve", "--folds", 3), ("--curve", "--by", "loo"), ("--draws", 2), ("-o", "x.csv")):
         refused("compare", penguins_path(), "--target", "species", *options, saying="--curve", status=2)

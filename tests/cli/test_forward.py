@@ -66,6 +66,7 @@ def test_a_model_is_judged_by_each_period_as_it_is_and_having_learned_those_befo
     for name in ("log_loss", "said", "unchanged", "coverage", "learned"):
         assert [own[name] for own in found["periods"]] == pytest.approx(getattr(whole, name).tolist(), abs=1e-10)
     assert "never updated" in cli("score", model, data, "--time", "quarter").out
+    assert "rows that the model has learned" in cli("score", model, before, "--time", "quarter").err
 
 
 def test_what_cannot_be_is_refused_in_words_of_options(cli, write, tmp_path, turning) -> None:

@@ -41,14 +41,14 @@ def levels(p: list[float], most: float = 3.5) -> None:
         assert (found <= level).mean() <= level + most * np.sqrt(level * (1 - level) / len(found))
 
 
-@pytest.mark.parametrize(("m", "n", "labels"), [(100, 10, True), (300, 200, False)])
-def test_p_values_hold_their_level_where_nothing_moved(m: int, n: int, labels: bool) -> None:
+@pytest.mark.parametrize(("m", "n", "labels", "sigma"), [(100, 10, True, 0), (300, 200, False, 0), (300, 200, True, 1)])
+def test_p_values_hold_their_level_where_nothing_moved(m: int, n: int, labels: bool, sigma: float) -> None:
     rng = np.random.default_rng(1)
     joint, least, within, shares = [], [], [], []
     for _ in range(DRAWS):
-        model = NaiveBayes().fit(*table(rng, m))
+        model = NaiveBayes().fit(*table(rng, m), sample_weight=rng.lognormal(sigma=sigma, size=m))
         X, y = table(rng, n)
-        found = model.drift(X, y if labels else None)
+        found = model.drift(X, y if labels else None, sample_weight=rng.lognormal(sigma=sigma, size=n))
         joint.append(found.joint_p_value)
         least.append(float(found.adjusted_p_value.min()))
         within += found.within_p_value.tolist()

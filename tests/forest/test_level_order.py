@@ -34,8 +34,7 @@ def test_of_many_levels_the_labels_order_no_more_than_rows_are_enough_for(column
     column = rng.choice(size, size=n, p=np.arange(1, size + 1) / (size * (size + 1) / 2))
     labels = np.arange(n) < n * rare
     orders = [frozen([column] * columns, rng.permutation(labels).astype(int)).order[0] for _ in range(30)]
-    told = TOLD * entropy([rare, 1 - rare], base=2)
-    most = int(1 + 2 * told * n / columns)
+    most = int(1 + 2 * TOLD * entropy([rare, 1 - rare], base=2) * n / columns)
     moved = np.flatnonzero(np.any([own != orders[0] for own in orders], axis=0))
     held = np.bincount(column, minlength=size)
     assert 0.5 * most < len(moved) <= most

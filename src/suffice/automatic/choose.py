@@ -15,7 +15,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread, workers
-from ..errors import DataError, SufficeError, either, quoted
+from ..errors import DataError, SufficeError, count, either, quoted
 from ..notes import Kind, Note
 from ..progress import EXPECTED, is_listened_to, tell
 from .folds import dealt
@@ -99,7 +99,7 @@ def _choose(sample: Sample, known: TrainingStats, kinds: Sequence[type[Member]])
     if known.unlabelled is None:
         return labelled
     if sample.folds is not None:
-        what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
+        what = f"left {count(round(known.unlabelled.rows_read), 'row')} without a label out of the members"
         note = Note(what, "the others are judged by folds of whole groups", kind=Kind.LEFT_OUT)
         return replace(labelled, notes=(*labelled.notes, note))
     joined, more = list[JudgedMember](), dict[type[Member], Fault]()

@@ -29,7 +29,7 @@ from ..fitted import NOTHING
 from ..progress import tell
 from ..stats.by_class import Batch
 from ..stats.reservoir import ALL
-from ..stats.rows import deal, deal_groups, mixed
+from ..stats.rows import deal, deal_groups, mixed, numbered
 from .columns import RAW, SCORES
 from .folds import content
 from .pool import mix_with_prior
@@ -127,9 +127,8 @@ def _without(value: Any, left: Codes) -> tuple[Any, Codes]:
     sample = replace(sample, copies=left.astype(np.float64), weight=weight, limit=np.full_like(sample.limit, ALL))
     sample = sample.part(np.flatnonzero(left))
     present = np.unique(sample.codes)
-    place, classes = np.full(len(statistics.classes), -1), tuple(statistics.classes[c] for c in present)
-    place[present] = np.arange(len(present))
-    sample = sample.regroup(place, classes)
+    classes = tuple(statistics.classes[c] for c in present)
+    sample = sample.regroup(numbered(present, len(statistics.classes)), classes)
     batch = Batch(classes, sample.codes, [*sample.rows, table_rows(sample.rows)], sample.weight)
     begun = replace(value, statistics=NOTHING, priors=None, chosen=None)
     found = begun.summarize(batch, 0)

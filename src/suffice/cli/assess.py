@@ -134,14 +134,15 @@ def score(
         found = asked.judged(common, missing_text)
     about = {"model": str(model), "data": str(data), "target": target}
     common.answer({**about, **found.to_dict(label)}, found.report(label, page_width()))
-    if found.learned is not None and found.learned >= TOO_LIKE:
-        common.remark(_too_good(found.learned, data))
+    _remark_learned(found.learned, data, common)
 
 
-def _too_good(share: float, data: Path) -> str:
-    """Return what to do where rows that were learned are judged."""
+def _remark_learned(share: float | None, data: Path, common: Common) -> None:
+    """Say what to do where rows that were learned are judged."""
+    if share is None or share < TOO_LIKE:
+        return
     about = "All" if share > 0.995 else f"About {share:.0%}" if share >= 0.1 else f"About {share:.1%}"
-    return (
+    common.remark(
         f"Note: {about} of these rows are rows that the model has learned, so these figures are better than those of "
         f"new rows will be. Next: judge it by other rows; or use `suffice compare`, which judges models fitted to "
         f"{data.name} by rows left out, or `suffice report`, which shows this model's own left-out figures."
@@ -170,6 +171,7 @@ class _Asked:
         given = batch.columns, batch.labels, batch.weight, batch.groups
         with progress(common, f"Judging by {self.data.name}"):
             found = self.estimator.validate_forward(*given, time=batch.time, periods=periods, learned=True)
+        _remark_learned(self.estimator.assess(*given).learned, self.data, common)
         return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
 
     def judged(self, common: Common, missing: tuple[str, ...]) -> Assessment:

@@ -265,15 +265,8 @@ def _headline(setup: Facts) -> str:
 
 
 def _notes(setup: Facts, results: Sequence[Result]) -> list[str]:
-    """Return one line per thing to know, models that share it together."""
-    notes: dict[str, list[str]] = {}
-    for result in results:
-        own = [f"left out {quoted(result.left_out)} (text)"] if result.left_out else []
-        more = len(result.to_know) - MOST_NOTES
-        own += [*result.to_know[:MOST_NOTES], *([f"{more} more notes, listed by --json"] if more > 0 else [])]
-        for text in own:
-            notes.setdefault(text, []).append(result.name)
-    lines = [f"Note on {', '.join(names)}: {text.rstrip('.')}." for text, names in notes.items()]
+    """Return one line per thing to know."""
+    lines = _noted((own.name, _to_tell(own)) for own in results)
     if setup["smallest_class_rows"] < setup["folds"] and any(r.crossed is not None for r in results):
         lines.append(
             f"Note: the smallest class has {setup['smallest_class_rows']} rows, fewer than there are folds, so some "
@@ -344,4 +337,19 @@ def render_curves(setup: Facts, curves: Sequence[Result], width: int = WIDTH) ->
 
 def all_notes(models: Sequence[Result]) -> list[str]:
     """Return what is to be said of each model."""
-    return [f"Note on {own.name}: {note.rstrip('.')}." for own in models for note in own.notes]
+    return _noted((own.name, own.notes) for own in models)
+
+
+def _to_tell(result: Result) -> list[str]:
+    own = [f"left out {quoted(result.left_out)} (text)"] if result.left_out else []
+    more = len(result.to_know) - MOST_NOTES
+    return own + result.to_know[:MOST_NOTES] + ([f"{count(more, 'more note')}, listed by --json"] if more > 0 else [])
+
+
+def _noted(told: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return a line for each thing to say of models, which are named together where they share it."""
+    names: dict[str, list[str]] = {}
+    for name, texts in told:
+        for text in texts:
+            names.setdefault(text, []).append(name)
+    return [f"Note on {', '.join(own)}: {text.rstrip('.')}." for text, own in names.items()]

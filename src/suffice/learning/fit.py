@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
-from ..errors import DataError, MergeError, SettingError, either, quoted, setting
+from ..errors import DataError, MergeError, SettingError, count, either, quoted, setting
 from ..estimate import Block, Settings, class_log_prior
 from ..estimate.families import TextFamily
 from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
@@ -72,9 +72,9 @@ def check_observed(statistics: ByClass) -> None:
 
 def joined_notes(joined: Joined, rows: int) -> list[Note]:
     """Return what there is to say of so many rows that have joined."""
-    notes = [Note(f"joined {rows} rows without a label", f"EM took {joined.steps} steps", kind=Kind.JOINED)]
-    why = f"the likelihood still rose after {joined.steps} steps"
-    early = Note("stopped EM early", why, kind=Kind.STOPPED_EARLY)
+    steps = count(joined.steps, "step")
+    notes = [Note(f"joined {count(rows, 'row')} without a label", f"EM took {steps}", kind=Kind.JOINED)]
+    early = Note("stopped EM early", f"the likelihood still rose after {steps}", kind=Kind.STOPPED_EARLY)
     return notes if joined.finished else [*notes, early]
 
 

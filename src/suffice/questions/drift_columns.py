@@ -15,7 +15,7 @@ from ..schema import Level, sort_levels
 from ..stats import CategoricalStats, MixtureStats, Statistic, SumStats
 from ..stats.counts import CodedColumns
 from ..stats.pooling import Moments, column_moments
-from ..stats.reservoir import ALL, SAME_WEIGHT
+from ..stats.reservoir import ALL, SAME_WEIGHT, rows_per_weight
 from ..stats.rows import occurring
 from ..stats.scatter import spread
 from ..table.labels import read_labels, read_weights
@@ -182,6 +182,9 @@ def _cells(part: Any, place: int) -> Array:
 def learned_side(fitted: Fitted) -> Side:
     """Return what a model has learned: its statistics, and the rows it keeps."""
     statistics, sample = fitted.statistics, fitted.judges
+    if sample is not None and not _are_copies(sample.weight):
+        unit = sample.rows_per_weight
+        statistics, sample = statistics.scale(unit), sample.scale(unit)
     weight = np.append(statistics.weight, 0.0)
     blocks = fitted.blocks[: len(statistics.blocks)]
     if sample is None or not len(sample.codes):
@@ -206,8 +209,14 @@ def table_side(fitted: Fitted, X: object, y: object, sample_weight: object) -> S
     classes, codes = ((), np.full(n, -1)) if y is None else read_labels(y, n, fitted.who, missing="any")
     check_one_kind(fitted.statistics.classes, classes)
     codes = np.where(codes < 0, len(classes), codes)
+    weight = weight if _are_copies(weight) else weight * rows_per_weight(weight, np.ones(n))
     total = np.bincount(codes, weights=weight, minlength=len(classes) + 1).astype(np.float64)
     return Side(fitted.blocks, classes, total, list(rows), codes, weight, weight)
+
+
+def _are_copies(weight: Array) -> bool:
+    """Return whether weights (n,) may be how often rows are there: they are whole, and of others n counts (Kish)."""
+    return bool((np.abs(np.rint(weight) - weight) <= SAME_WEIGHT * weight).all())
 
 
 class Pair(NamedTuple):

@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import Any, Literal, NamedTuple
 
 from .._arrays import Array, Codes, Flags, NDArray, is_whole, np
-from ..errors import DataError, SettingError, SufficeError, align, setting
+from ..errors import DataError, SettingError, SufficeError, align, count, setting
 from ..fitted import NOTHING, Fitted
 from ..learning.fit import learn
 from ..losses import LabelledRows, row_losses
@@ -170,12 +170,10 @@ class ForwardValidation:
         if len(self.windows) > 1:
             found.append(self._which_window())
         if self.new.any():
-            found.append(
-                f"{int(self.new.sum()):,} rows are of a class that no period before has: mistakes, in no set, and not "
-                "in the loss, which is infinite for them."
-            )
+            new = count(int(self.new.sum()), "row")
+            found.append(f"Of a class that no period before has: {new}, wrong, in no set, and not in the loss.")
         if self.unlabelled:
-            found.append(f"{self.unlabelled:,} rows without a label are neither learned nor judged.")
+            found.append(f"Without a label, neither learned nor judged: {count(self.unlabelled, 'row')}.")
         return found
 
     def _which_window(self) -> str:

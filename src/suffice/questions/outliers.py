@@ -55,7 +55,7 @@ def outlier_reference(fitted: Fitted) -> str:
         return f"the exact law within each class ({law.name}), and over classes the largest of its p-values"
     held = fitted.memoize(_compared)
     return (
-        f"the rank among {len(held.codes)} rows held out, each judged by one of {len(held.folds)} models of the "
+        f"the rank among {len(held.codes):,} rows held out, each judged by one of {len(held.folds)} models of the "
         f"others; p-values below {1.0 / (1.0 + held.size):.2g} are extrapolated"
     )
 

@@ -113,9 +113,7 @@ class MixtureStats(Statistic):
         absent = np.setdiff1d(np.arange(k), owner)
         every = np.concatenate([owner, absent])
         order = np.argsort(every, kind="stable")
-        position = np.empty_like(order)
-        position[order] = np.arange(len(order))
-        moved = position[: len(owner)].tolist()
+        moved = np.argsort(order)[: len(owner)].tolist()
         asked, steps, unfinished = np.ones(k, dtype=np.int64), np.ones(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
         for fresh, known in ((asked, self.asked), (steps, self.steps), (unfinished, self.unfinished)):
             fresh[list(index)] = known

@@ -345,9 +345,14 @@ def class_order(own: Keys, codes: Codes) -> Codes:
 
 def deal(own: Keys, codes: Codes, folds: int = FOLDS) -> Codes:
     """Return the fold (n,) of each row: rows of a class in turn, by `class_order`. One goes on where another ended."""
-    place = np.empty(len(codes), dtype=np.int64)
-    place[class_order(own, codes)] = np.arange(len(codes)) % folds
-    return place
+    return np.argsort(class_order(own, codes)) % folds
+
+
+def numbered(chosen: Codes, count: int) -> Codes:
+    """Return for each of `count` things its number among the `chosen` ones, −1 for the others."""
+    index = np.full(count, -1, dtype=np.int64)
+    index[chosen] = np.arange(len(chosen))
+    return index
 
 
 def deal_groups(group: Codes, codes: Codes, folds: int = FOLDS) -> Codes:

@@ -17,6 +17,7 @@ from .counts import CategoricalStats, SumStats
 from .gaussian import GaussianStats
 from .mixture import MixtureStats
 from .patterns import PatternStats
+from .rows import numbered
 from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
 from .statistic import Statistic
 from .texts import TextStats
@@ -107,7 +108,7 @@ def keeps_digits(whole: Any, less: Any) -> Flags:
         for pattern, (present, own) in whole.incomplete.items():
             there, left = less.incomplete.get(pattern, (present[:0], GaussianStats.zero(0, len(pattern))))
             number = np.flatnonzero(np.isin(present, there))  # of classes that lost all such rows nothing is left
-            found[there] &= digits_left(own.regroup(_numbers(number, len(present)), len(number)), left)[0]
+            found[there] &= digits_left(own.regroup(numbered(number, len(present)), len(number)), left)[0]
         return found
     if isinstance(whole, GaussianStats) and not isinstance(whole.scatter, LowRankScatter):
         return digits_left(whole, less)[0] | ~whole.column_weight().any(axis=1)
@@ -122,9 +123,3 @@ def digits_left(whole: GaussianStats, less: GaussianStats) -> tuple[Flags, Flags
     flat = squares[1] <= before * (MEAN_ROUNDING * np.abs(whole.mean)) ** 2
     kept = (after >= MINOR * before) & (flat | (squares[0] >= MINOR * squares[1]))
     return np.asarray(kept.all(axis=1)), np.asarray(flat)
-
-
-def _numbers(chosen: Codes, count: int) -> Codes:
-    index = np.full(count, -1, dtype=np.int64)
-    index[chosen] = np.arange(len(chosen))
-    return index

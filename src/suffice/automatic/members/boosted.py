@@ -22,6 +22,7 @@ from ...forest import Boosting, FrozenForest, MeanBoosting, TreeScores, TreeSett
 from ...forest.boosting import read_trees, written_trees
 from ...notes import Kind, Note
 from ...progress import tell
+from ...stats.rows import numbered
 from ...stats.statistic import Fields, grouped
 from ..columns import FrozenColumns
 from ..folds import by_fold, dealt
@@ -309,11 +310,8 @@ class _Rows(NamedTuple):
     def of(cls, sample: Sample, present: Codes, k: int, clock: Clock | None = None) -> _Rows:
         """Return all rows that trees learn from, of whose classes (k) some are `present` often enough."""
         (every, among), (place, folds) = sample.every, _places(sample)
-        reading, number = every.rows.dated, np.full(len(every), -1)
-        number[among] = np.arange(len(among))
-        named = np.full(k, -1, dtype=np.int64)
-        named[present] = np.arange(len(present))
-        codes, columns = named[every.codes], canonical_columns(reading)
+        reading, number = every.rows.dated, numbered(among, len(every))
+        codes, columns = numbered(present, k)[every.codes], canonical_columns(reading)
         order = np.lexsort((every.codes, reading.contents))
         order, unseen = order[codes[order] >= 0], _unseen(every, place, folds)
         return cls(every, number, folds, columns, codes, every.weight, place, order, present, unseen, clock or Clock())

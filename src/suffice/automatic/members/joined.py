@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, log_softmax, np
 from ...densities import MultivariateT
+from ...errors import count
 from ...leave_one_out.wishart import WishartClasses
 from ...notes import Kind, Note
 from ...stats import FullScatter, GaussianStats
@@ -122,7 +123,7 @@ class SemiSupervisedGaussian(BlockMember):
     def spared(cls, known: TrainingStats) -> tuple[Note, ...]:
         """Return what is to be said where the rows would have taken too much."""
         assert known.unlabelled is not None
-        what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
+        what = f"left {count(round(known.unlabelled.rows_read), 'row')} without a label out of the members"
         return (Note(what, "EM over so many columns and classes would take too long", kind=Kind.LEFT_OUT),)
 
     @cached_property

@@ -106,7 +106,8 @@ def _of_rows(table: ProfiledTable, rows: dict[str, Any]) -> Iterator[Alert]:
         text = f"{rows['contradicting']:,} rows{among} equal another one in all columns{but}, and have another class"
         yield _alert(AlertKind.CONTRADICTION, f"{text}: no model can name both right.")
     if rows["repeated"]:
-        text = f"{rows['repeated']:,} rows{among} repeat another one{same}{but} (one occurs {rows['most']:,} times)."
+        repeat = f"row{among} repeats" if rows["repeated"] == 1 else f"rows{among} repeat"
+        text = f"{rows['repeated']:,} {repeat} another one{same}{but} (one occurs {rows['most']:,} times)."
         yield _alert(AlertKind.REPEATED, f"{text} Copied rows make a model surer than it should be.")
 
 

@@ -13,7 +13,7 @@ from ...plots._view import label_codes
 from ...questions.drift_columns import ColumnSummary, learned_side
 from ...schema import Column, Kind, Level, column_name
 from ...stats.reservoir import ALL
-from ...stats.rows import GOLDEN, mixed
+from ...stats.rows import GOLDEN, mixed, numbered
 from ...table import Table
 
 MOST_ROWS = 100_000  # of a table that are looked at; of more, so many are drawn
@@ -188,9 +188,7 @@ def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, dra
         counts = np.zeros((size, len(levels) + 1))
         np.add.at(counts, (codes, cells), 1.0)  # missing ones, −1, come last
         used = np.flatnonzero(counts[:, :-1].any(axis=0))
-        place = np.full(len(levels) + 1, -1)
-        place[used] = np.arange(len(used))
-        values = np.where(cells < 0, np.nan, place[cells])[drawn]
+        values = np.where(cells < 0, np.nan, numbered(used, len(levels) + 1)[cells])[drawn]
         own = counts[:, used]
         return ColumnSummary(values, None, tuple(levels[int(i)] for i in used), own, own.sum(axis=1), counts[:, -1])
     numbers = table.numeric([position])[:, 0].astype(np.float64)
