@@ -119,16 +119,6 @@ def test_the_estimate_is_a_maximum(table, rng, shared):
             assert log_likelihood(X, codes, means + size * rng.normal(size=means.shape), moved) < best
 
 
-@SHARED
-def test_weights_are_copies(table, rng, shared):
-    X, codes = table
-    copies = rng.integers(1, 4, len(X))
-    repeated = np.repeat(np.arange(len(X)), copies)
-    a, b = fit(X, codes, shared, copies.astype(float)), fit(X[repeated], codes[repeated], shared)
-    assert_allclose(a[0], b[0], atol=CLOSE)
-    assert_allclose(a[1], b[1], atol=CLOSE)
-
-
 def test_a_class_with_its_own_covariance_is_estimated_from_its_own_rows(rng):
     """Also where so few rows show so little that their likelihood has several maxima."""
     for _ in range(20):
@@ -140,17 +130,6 @@ def test_a_class_with_its_own_covariance_is_estimated_from_its_own_rows(rng):
         again, once_more, _ = fit(np.concatenate([few, others[3:] * [9.0, 0.2, 1.0]]), codes[:-3])
         assert_allclose(again[0], means[0], rtol=CLOSE, atol=CLOSE)
         assert_allclose(once_more[0], covariances[0], rtol=CLOSE, atol=CLOSE)
-
-
-@SHARED
-def test_merged_halves_give_the_estimate_of_the_whole(table, shared):
-    X, codes = table
-    family = GaussianFamily(structure=Full, shared=shared)
-    halves = [family.summarize(X[part], codes[part], 2, None) for part in (slice(0, None, 2), slice(1, None, 2))]
-    density, _ = estimate(halves[0].merge(halves[1]), shared)
-    means, covariances, _ = fit(X, codes, shared)
-    assert_allclose(density.means, means, atol=CLOSE)
-    assert_allclose(density.covariance.dense(), covariances, atol=CLOSE)
 
 
 @SHARED

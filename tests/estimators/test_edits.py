@@ -25,7 +25,7 @@ NUMBERS = kinds(
     "joint block": lambda: NaiveBayes({(0, 2): "gaussian"}),
     "single components, shared": lambda: MixtureDiscriminant(1, shared=True),
 }
-OTHERS = kinds("ledoit-wolf, naive bayes, poisson, bernoulli, multinomial, categorical")
+OTHERS = kinds("ledoit-wolf, naive bayes, forest, poisson, bernoulli, multinomial, categorical")
 ALL = NUMBERS | OTHERS
 
 
@@ -60,7 +60,7 @@ def made(rng, name, holes=0.0):
     """A table that a model can learn from, and labels."""
     if name in NUMBERS or name == "ledoit-wolf":
         return numbers(rng, holes * (name in NUMBERS))
-    return table(rng) if name == "naive bayes" else counts(rng, name)
+    return table(rng) if name in ("naive bayes", "forest") else counts(rng, name)
 
 
 def rows(X, index):

@@ -123,9 +123,7 @@ def test_the_choice_takes_no_more_than_is_foretold(rng, k, d, each):
     foretold = member_costs(len(X), d, k, [], d)
     GenerativeClassifier().fit(X[:80], y[:80])  # imports
     limit = foretold["choice"].bytes + 4 * sum(own.bytes for name, own in foretold.items() if name != "choice")
-    with memory_below(
-        limit, limit / 8
-    ):  # foretold as if all were there at once; most goes before the next is made
+    with memory_below(limit, limit / 8):  # foretold as if all were there at once; most goes before the next is made
         GenerativeClassifier().fit(X, y)
 
 
