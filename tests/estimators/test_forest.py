@@ -5,9 +5,6 @@ import copy
 import model_laws
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, kstest
@@ -15,7 +12,6 @@ from sklearn.base import clone
 
 from suffice import GenerativeClassifier, GenerativeForest, testing
 from suffice.automatic.forest_fitted import ForestRows, ForestStats
-from suffice.engines import sources
 from suffice.errors import DataError, SettingError
 from suffice.testing import ModelCase, check_laws
 
@@ -133,21 +129,6 @@ def test_saved_models_answer_with_every_bit(model, table, read_back):
     assert_array_equal(
         again.partial_fit(new, labels).score_samples(X), copy.deepcopy(model).partial_fit(new, labels).score_samples(X)
     )
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@KEPT
-def test_a_file_in_parts_is_its_rows_at_once(table, tmp_path, monkeypatch, keep_rows, kind):
-    monkeypatch.setattr(sources, "FEWEST_ROWS", 70)
-    monkeypatch.setattr(sources, "MOST_ROWS", 70)
-    X, y = table
-    whole, path = pa.Table.from_pandas(X.assign(kind=y), preserve_index=False), tmp_path / f"t.{kind}"
-    if kind == "csv":
-        arrow_csv.write_csv(whole, path)
-    else:
-        pq.write_table(whole, path, row_group_size=70)
-    found = GenerativeForest(keep_rows=keep_rows).fit_table(path, "kind")
-    assert_same(found, GenerativeForest(keep_rows=keep_rows).fit(X, y), X)
 
 
 # --- what does not matter ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 from suffice.densities import Product
 from suffice.engines import files, sources
 from suffice.errors import DataError, SettingError, SourceError
@@ -68,8 +68,10 @@ def bits(model):
         (NaiveBayes(), [*NUMBERS, "colour", "wet"]),
         (NaiveBayes(families={"x0": "laplace"}), [*NUMBERS, "colour"]),
         (GenerativeClassifier(keep_rows=200), [*NUMBERS, "colour", "wet"]),
+        (GenerativeForest(), [*NUMBERS, "colour", "wet"]),
+        (GenerativeForest(keep_rows=60), [*NUMBERS, "colour", "wet"]),
     ],
-    ids=["full", "shared", "diagonal", "bayes", "families", "automatic"],
+    ids=["full", "shared", "diagonal", "bayes", "families", "automatic", "forest", "frozen forest"],
 )
 def test_equals_fit_on_the_whole_table(model, columns, table, path, small):
     whole = table.filter(np.asarray(table["copies"]) > 0)
