@@ -50,9 +50,11 @@ def test_explain_names_the_words_behind_a_text(cli, messages, tmp_path):
     out, ask = tmp_path / "m.suffice", tmp_path / "ask.csv"
     cli("fit", messages, "--target", "label", "--drop", "city", "-o", out).ok()
     with ask.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([["text"], ["win a prize unheard"]])
+        csv.writer(file).writerows([["text"], [asked := "win a prize unheard " * 4]])
     done = cli("explain", out, ask, "--top", 2)
-    odds = load(out).explain(pd.DataFrame({"text": ["win a prize unheard"]}), words=True)[0]["text"]
+    odds = load(out).explain(pd.DataFrame({"text": [asked]}), words=True)[0]["text"]
     ham, spam = load(out).classes_.tolist().index("ham"), load(out).classes_.tolist().index("spam")
     ranked = sorted(odds, key=lambda word: -abs(odds[word][spam] - odds[word][ham]))[:2]
     assert all(f"{word} {odds[word][spam] - odds[word][ham]:+.2f}" in done.out for word in ranked)
+    assert "text=win a prize unheard" in done.out
+    assert asked.strip() not in done.out  # the middle of long texts is left out

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import align, count, quoted
+from ..errors import align, count, cut, quoted
 from .answers import deliver
 from .files import check_output, read_file, without_blanks
 from .models import ModelName, make_estimator, remark_left_out, usable_columns
@@ -266,7 +266,7 @@ def _because(cells: dict[str, object], names: list[str], against: Array, top: in
     """Return the cells that speak most for the other label, each with the nats that it adds."""
     order = sorted(range(len(names)), key=lambda j: -against[j])[:top]
     told = [j for j in order if against[j] > 0]
-    return ", ".join(f"{names[j]}={cell_as_text(cells[names[j]])} {against[j]:+.2f}" for j in told)
+    return ", ".join(f"{names[j]}={cut(cell_as_text(cells[names[j]]))} {against[j]:+.2f}" for j in told)
 
 
 # ── `suffice cells`: which cells of a table are probably wrong ────────────────────────────────────────────────────────
@@ -349,7 +349,7 @@ def _cell_suspects(found: SuspectCells, columns: Table, training: Training) -> T
     said = found.to_dict()
     rows = {i: columns.slice(i, 1).to_pylist()[0] for i in set(said["row"])}
     because = [
-        ", ".join(f"{name}={cell_as_text(rows[cell.row][name])}" for name in cell.because) for cell in found.cells
+        ", ".join(f"{name}={cut(cell_as_text(rows[cell.row][name]))}" for name in cell.because) for cell in found.cells
     ]
     answer: Table = pa.table(
         {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import DataError, SourceError, count, visible
+from ..errors import DataError, SourceError, count, cut, visible
 from ..schema import Name, Schema
 from .answers import deliver, free_name, load_model, named_number, read_rows
 from .files import check_output, read_table
@@ -116,9 +116,9 @@ def _words(words: Mapping[str, Array], first: int, second: int, top: int) -> str
 def _line(row: Facts, names: list[str], cells: Facts, top: int, words: Mapping[str, str]) -> str:
     ranked = sorted(names, key=lambda name: -abs(row[f"by_{name}"]))[:top]
     odds = math.exp(min(row["log_odds"], 700.0))
-    size = f"{odds:,.1f}" if odds < 1000 else f"{odds:.1e}"
+    size = f"{odds:,.1f}" if odds < 1000 else f"{float(f'{odds:.2g}'):,.0f}" if odds < 1e7 else f"{odds:.1e}"
     said = [
-        f"{name}={cell_as_text(value)} {row[f'by_{name}']:+.2f}{words.get(name, '')}"
+        f"{name}={cut(cell_as_text(value))} {row[f'by_{name}']:+.2f}{words.get(name, '')}"
         for name, value in zip(ranked, map(cells.get, ranked), strict=True)
     ]
     sure = "" if "low" not in row else f" ({row['probability']:.3f}, {row['low']:.3f} to {row['high']:.3f})"

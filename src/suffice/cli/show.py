@@ -275,7 +275,7 @@ def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
 
 def _most_worth(worth: list[Facts]) -> str:
     """Return a sentence with the columns that are worth most."""
-    told = ", ".join(f"{own['column']} {own['mean']:+.3g}" for own in worth[:MOST_WORTH])
+    told = ", ".join(f"{own['column']} {own['mean']:+z.4f}" for own in worth[:MOST_WORTH])
     more = f" and {len(worth) - MOST_WORTH:,} more" if len(worth) > MOST_WORTH else ""
     return f"Columns are worth, in nats of log-loss: {told}{more}. `suffice columns` says which few suffice."
 

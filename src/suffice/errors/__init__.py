@@ -15,7 +15,6 @@ from typing import Self
 
 from .wording import (
     LONGEST as LONGEST,
-    LONGEST_VALUE as LONGEST_VALUE,
     UNSEEN as UNSEEN,
     FrontEnd as FrontEnd,
     a_model as a_model,
@@ -23,6 +22,7 @@ from .wording import (
     brief as brief,
     closest as closest,
     count as count,
+    cut as cut,
     did_you_mean as did_you_mean,
     either as either,
     one_line as one_line,

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 PACKAGE = Path(__file__).resolve().parents[1]
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
+LONGEST_CELL = 40  # characters of a cell, as it is shown beside others
 GAP = "  "  # between columns of a table
 LEAST_CELL = 12  # characters of a name in a table, however narrow the page
 # What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
@@ -174,7 +175,7 @@ def sentence(why: object) -> str:
 def shown(value: object, limit: int = LONGEST_VALUE) -> str:
     """Return how Python writes a value, with the middle left out where that is longer than `limit` characters."""
     text = repr(value)
-    return _cut(" ".join(text.split()) if "\n" in text else text, limit)
+    return cut(" ".join(text.split()) if "\n" in text else text, limit)
 
 
 def brief(message: str) -> str:
@@ -183,14 +184,15 @@ def brief(message: str) -> str:
     What to do next, at the end, stays.
     """
     if len(message) > LONGEST:
-        message = _QUOTED.sub(lambda found: _cut(found[0], LONGEST_VALUE), message)
+        message = _QUOTED.sub(lambda found: cut(found[0], LONGEST_VALUE), message)
     if len(message) > LONGEST:
         what, mark, step = message.rpartition("Next: ")
-        step = _cut(mark + step, LONGEST // 2)
-        message = f"{_cut(what.rstrip(), LONGEST - len(step))} {step}" if mark else _cut(message, LONGEST)
+        step = cut(mark + step, LONGEST // 2)
+        message = f"{cut(what.rstrip(), LONGEST - len(step))} {step}" if mark else cut(message, LONGEST)
     return message
 
 
-def _cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int = LONGEST_CELL) -> str:
+    """Return a text with its middle left out where it is longer than `limit` characters."""
     tail = limit // 4
     return text if len(text) <= limit else f"{text[: limit - tail]} … {text[len(text) - tail :]}"

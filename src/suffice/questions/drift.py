@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, gammaincc, log_softmax, logsumexp, np
 from ..densities import Rows
-from ..errors import DataError, SchemaError, SettingError, align, either, one_line
+from ..errors import DataError, SchemaError, SettingError, align, cut, either, one_line
 from ..fitted import Fitted
 from ..schema import Kind, Level, Name, sort_levels
 from ..stats.rows import Keys, compact, fingerprints, mixed, take_blocks
@@ -230,7 +230,7 @@ class Drift:
             if self.columns[j] in self.dates:
                 cells[2:] = ["" if np.isnan(mean) else about(mean, 3_600.0) for mean in values[2:]]
         else:
-            level = "missing" if self.level[j] is None else one_line(self.level[j])
+            level = "missing" if self.level[j] is None else cut(one_line(self.level[j]))
             cells = [f"{self.effect[j]:.1%}", "", f"{level} {self.before[j]:.1%}", f"{self.after[j]:.1%}"]
         gone = f"{self.missing[j, 0]:.1%} → {self.missing[j, 1]:.1%}" if np.nansum(self.missing[j]) > 0 else ""
         p = _p(self.p_value[j]), _p(self.within_p_value[j]), _p(self.adjusted_p_value[j])

@@ -88,7 +88,7 @@ class Importance:
         width = max(map(len, [*names, "column"]))
         lines = [head, f"{'column':{width}}  {'mean':>9}  {'error':>8}"]
         lines += [
-            f"{names[j]:{width}}  {self.mean[j]:+9.4f}  {self.standard_error[j]:8.4f}" for j in self.order.tolist()
+            f"{names[j]:{width}}  {self.mean[j]:+z9.4f}  {self.standard_error[j]:8.4f}" for j in self.order.tolist()
         ]
         return "\n".join(lines)
 

@@ -89,7 +89,7 @@ class Summary:
         rows = [[brief(label, LONGEST), in_whole_percent(share)] for label, share in self.classes]
         yield _table_of(["class", "share"], rows, [share for _, share in self.classes], MOST_CLASSES)
         if self.importance:
-            rows = [[brief(name, LONGEST), f"{mean:+.4f}", f"{error:.4f}"] for name, mean, error in self.importance]
+            rows = [[brief(name, LONGEST), f"{mean:+z.4f}", f"{error:.4f}"] for name, mean, error in self.importance]
             most = max(1e-12, *(mean for _, mean, _ in self.importance))
             bars = [max(mean, 0.0) / most for _, mean, _ in self.importance]
             yield _table_of(["column is worth", "nats", "± error"], rows, bars, MOST_COLUMNS)

@@ -15,6 +15,7 @@ from ..errors import MergeError
 from ._downdate import subtract_weights
 from .gaussian import GaussianStats
 from .patterns import CompletedStats, PatternStats
+from .rows import numbered
 from .scatter import gather, spread
 from .statistic import Fields, Plain, Statistic, amounts, at_most, codes as codes_below, under
 
@@ -95,8 +96,7 @@ class MixtureStats(Statistic):
             target, m, owner = new, k, np.arange(k, dtype=self.owner.dtype)
         else:
             order = np.argsort(np.where(new < 0, k, new), kind="stable")[: int((new >= 0).sum())]
-            target, m, owner = np.full(len(new), -1), len(order), new[order]
-            target[order] = np.arange(m)
+            target, m, owner = numbered(order, len(new)), len(order), new[order]
         asked, unfinished = np.zeros((2, k), dtype=np.int64)
         steps = np.ones(k, dtype=np.int64)
         kept = index >= 0
