@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -58,8 +58,11 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
     if any(isinstance(reading, Projected) for reading in program.readings):
         return {"why_not": "the model sees its columns through principal directions"}
     asked = by_worth(view)[: columns if columns <= MOST_COLUMNS else FEW]
-    plain = _parameters(view, program, asked)
-    size = len(write_json(plain))
+    plain = _program(program)
+    size = len(_dumped(plain))
+    if size <= 2 * MOST_LETTERS:  # beyond, it is too much even where all numbers are as short as 1.0
+        plain |= _beside_parameters(view, program, asked)
+        size = len(write_json(plain))
     if size > MOST_LETTERS:
         return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
     return {"program": plain, "fields": fields_of(view, program, asked), "left_out": columns - len(asked)}
@@ -99,14 +102,12 @@ def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[di
     return found
 
 
-def _parameters(view: View, program: Program, asked: Sequence[int]) -> dict[str, object]:
-    """Return the parameters of a program, and what the page compares rows with, in which these columns are known."""
+def _beside_parameters(view: View, program: Program, asked: Sequence[int]) -> dict[str, object]:
+    """Return what the page compares rows with, in which these columns are known, and what it says beside posteriors."""
     beside = _beside(view) if program.joint is None else None
     drawn = [] if program.joint is None and beside is None else _draw(view.estimator, program, asked)
-    plain = _program(program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
-    plain["sets"] = _sets(view.fitted)
-    plain["ahead"] = _ahead(view.fitted, program)
-    plain["beside"] = None
+    plain: dict[str, object] = {"drawn": [[_short(cell) for cell in row] for row in drawn], "beside": None}
+    plain |= {"sets": _sets(view.fitted), "ahead": _ahead(view.fitted, program)}
     if beside is not None:
         pairs = zip(program.columns, beside.columns, strict=True)
         maps = [_places(mine.levels, theirs.levels) if mine.kind == "category" else None for mine, theirs in pairs]
@@ -287,10 +288,11 @@ def write_json(value: object) -> str:
     JSON has no infinity; 1e999 is read as one by every browser. Whole floats are written without a point, but for the
     zero that has a sign. ValueError for NaN, which JSON has not either.
     """
-    text = json.dumps(
-        value, separators=(",", ":"), default=lambda own: dict(own) if isinstance(own, Mapping) else own.tolist()
-    )
-    return TOKENS.sub(_as_browsers_read, text).translate(MARKUP)
+    return TOKENS.sub(_as_browsers_read, _dumped(value)).translate(MARKUP)
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), default=lambda own: getattr(own, "tolist", partial(dict, own))())
 
 
 def _as_browsers_read(token: re.Match[str]) -> str:
