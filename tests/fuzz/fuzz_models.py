@@ -12,15 +12,13 @@ that they would find their way no better, and their builds lag behind Python's.
 from __future__ import annotations
 
 import copy
-import hashlib
 import io
-import json
 import random
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from model_file import File, npy
 
 from suffice import (
     RDA,
@@ -105,51 +103,15 @@ SLOW = {"automatic": 0.02, "released automatic": 0.2, "mixture": 0.5, "families"
 RARE = {"outlier_pvalues": 0.02, "to_sql": 0.05}  # questions that take long
 
 
-class File:
-    """The parts of a model file, to be changed and packed again with sums that fit."""
-
-    def __init__(self, data: bytes) -> None:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            self.document = json.loads(archive.read("model.json"))
-            self.members = {name: archive.read(f"{name}.npy") for name in self.document["sha256"]}
-            self.choice = json.loads(archive.read("choice.json")) if "choice.json" in archive.namelist() else None
-            listed = [] if self.choice is None else self.choice["sha256"]
-            self.chosen = {name: archive.read(f"choice_{name}.npy") for name in listed}
-
-    def change(self, pick: random.Random) -> None:
-        """Change one value or array of the model, or of what its rows chose."""
-        beside = self.choice is not None and pick.random() < 0.5
-        document, members = (self.choice, self.chosen) if beside else (self.document, self.members)
-        if pick.random() < 0.5:
-            change_document(document, pick)
-            return
-        name, buffer = pick.choice(sorted(members)), io.BytesIO()
-        values = change_array(np.load(io.BytesIO(members[name])), pick)[0]
-        np.save(buffer, np.asarray(values), allow_pickle=False)
-        members[name] = buffer.getvalue()
-
-    def packed(self) -> bytes:
-        if isinstance(self.document.get("sha256"), dict):
-            self.document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in self.members.items()}
-        text, buffer = json.dumps(self.document).encode(), io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr("model.json", text)
-            if self.document.get("version") != 1:
-                archive.writestr("model.sha256", hashlib.sha256(text).hexdigest())
-            for name, data in self.members.items():
-                archive.writestr(f"{name}.npy", data)
-            if self.choice is not None:
-                self._pack_choice(archive, text)
-        return buffer.getvalue()
-
-    def _pack_choice(self, archive: zipfile.ZipFile, model: bytes) -> None:
-        sums = {name: hashlib.sha256(data).hexdigest() for name, data in self.chosen.items()}
-        known = {"of": hashlib.sha256(model).hexdigest(), "sha256": sums}
-        text = json.dumps(self.choice | known if isinstance(self.choice, dict) else self.choice).encode()
-        archive.writestr("choice.json", text)
-        archive.writestr("choice.sha256", hashlib.sha256(text).hexdigest())
-        for name, data in self.chosen.items():
-            archive.writestr(f"choice_{name}.npy", data)
+def change(file: File, pick: random.Random) -> None:
+    """Change one value or array of the model, or of what its rows chose."""
+    beside = file.choice is not None and pick.random() < 0.5
+    document, members = (file.choice, file.chosen) if beside else (file.document, file.members)
+    if pick.random() < 0.5:
+        change_document(document, pick)
+        return
+    name = pick.choice(sorted(members))
+    members[name] = npy(change_array(np.load(io.BytesIO(members[name])), pick)[0])
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------
@@ -301,7 +263,7 @@ class ModelFiles:
     def _signed(self, name: str, pick: random.Random) -> bytes:
         file = File(self.saved[name])
         for _ in range(pick.choice([1, 1, 1, 2, 3])):
-            file.change(pick)
+            change(file, pick)
         try:
             return file.packed()
         except TypeError:  # the document is no longer an object that holds sums

@@ -1,17 +1,15 @@
 """What rows chose is kept in a model file, so that loading it chooses nothing, and nothing depends on it."""
 
 import functools
-import hashlib
 import io
-import json
 import zipfile
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
 from fuzz_models import places
 from hypothesis import given, settings, strategies as st
+from model_file import File, npy
 from numpy.testing import assert_array_equal
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, load
@@ -312,31 +310,6 @@ def pack(path, parts):
             archive.writestr(name, data)
 
 
-def sealed(parts, document):
-    """The parts with another document of the choice, with sums of its arrays, and its own."""
-    names = [name for name in parts if name.startswith("choice_")]
-    document["sha256"] = {
-        name.removeprefix("choice_").removesuffix(".npy"): hashlib.sha256(parts[name]).hexdigest() for name in names
-    }
-    text = json.dumps(document).encode()
-    return parts | {"choice.json": text, "choice.sha256": hashlib.sha256(text).hexdigest().encode()}
-
-
-def npy(values):
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
-@contextmanager
-def changed(path):
-    """Gives the parts and the choice's document, to be changed, and packs them with sums that fit."""
-    parts = parts_of(path)
-    document = json.loads(parts["choice.json"])
-    yield parts, document
-    pack(path, sealed(parts, document))
-
-
 def chooses_anew(path, model, X, choices):
     """Loading says nothing, the rows are asked, and the answers are the same."""
     before = len(choices)
@@ -372,9 +345,7 @@ def test_the_choice_of_another_model(saved, choices, tmp_path):
     foreign = {name: data for name, data in theirs.items() if name.startswith("choice")}
     pack(path, own | foreign)
     chooses_anew(path, model, X, choices)
-    document = json.loads(theirs["choice.json"])
-    document["of"] = hashlib.sha256(own["model.json"]).hexdigest()  # who lies about it is found out by the answers
-    pack(path, sealed(own | foreign, document))
+    path.write_bytes(File(path.read_bytes()).packed())  # who lies about it is found out by the answers
     chooses_anew(path, model, X, choices)
 
 
@@ -392,10 +363,10 @@ def test_a_choice_by_other_rules(saved, choices, monkeypatch):
 
 @pytest.fixture(scope="module")
 def with_trees(tmp_path_factory):
-    """A folder, the parts of a file with trees, its first rows and the answers to them."""
+    """A folder, a file with trees, its first rows and the answers to them."""
     folder, (model, X, _) = tmp_path_factory.mktemp("trees"), fitted("trees")
     model.save(folder / "trees.suffice")
-    return folder, parts_of(folder / "trees.suffice"), X[:9], model.predict_log_proba(X[:9])
+    return folder, (folder / "trees.suffice").read_bytes(), X[:9], model.predict_log_proba(X[:9])
 
 
 WILD = [0, 1, -1, 2, 255, 1 << 31, 1e300, -1e300, 1e-300, 0.5, None, "", "x", [], {}, True]
@@ -406,15 +377,15 @@ WILD = [0, 1, -1, 2, 255, 1 << 31, 1e300, -1e300, 1e-300, 0.5, None, "", "x", []
 @given(data=st.data())
 def test_whatever_the_parts_of_a_choice_hold(data, with_trees):
     """With sums that fit: rows are asked, or the model answers, as a forged one may that agrees where it is tried."""
-    folder, parts, X, expected = with_trees
-    parts, document = dict(parts), json.loads(parts["choice.json"])
-    arrays = sorted(name for name in parts if name.startswith("choice_") and "trial" not in name)
+    folder, saved, X, expected = with_trees
+    file = File(saved)
+    arrays = sorted(name for name in file.chosen if "trial" not in name)
     if data.draw(st.booleans()):
-        path = data.draw(st.sampled_from([p for p in places(document["choice"]) if p]))
-        set_in(document["choice"], path, data.draw(st.sampled_from(WILD)))
+        path = data.draw(st.sampled_from([p for p in places(file.choice["choice"]) if p]))
+        set_in(file.choice["choice"], path, data.draw(st.sampled_from(WILD)))
     else:
         name = data.draw(st.sampled_from(arrays))
-        values = np.load(io.BytesIO(parts[name])).copy()
+        values = np.load(io.BytesIO(file.chosen[name])).copy()
         kind = data.draw(st.sampled_from(["cell", "shape", "short", "type", "order"]))
         if kind == "cell" and values.size:
             wild = data.draw(st.sampled_from([w for w in WILD if isinstance(w, int | float)]))
@@ -423,8 +394,8 @@ def test_whatever_the_parts_of_a_choice_hold(data, with_trees):
         with np.errstate(all="ignore"):
             ways = {"shape": values[None], "short": values[:-1], "type": values.astype("f4"), "order": values[::-1]}
         values = ways.get(kind, values)
-        parts[name] = npy(values)
-    pack(folder / "wild.suffice", sealed(parts, document))
+        file.chosen[name] = npy(values)
+    (folder / "wild.suffice").write_bytes(file.packed())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "choose", chosen_nothing)
         try:
@@ -446,11 +417,11 @@ def chosen_nothing(*args, **kwargs):
 
 def test_the_choice_is_small(with_trees):
     """Left-out posteriors take a row and class eight bytes, trees some ten for most nodes."""
-    parts = with_trees[1]
-    size = {name: len(data) for name, data in parts.items() if name.startswith("choice")}
-    leaves = sum(len(np.load(io.BytesIO(parts[name]))) for name in parts if name.endswith("_added.npy"))
-    trees = sum(own for name, own in size.items() if "_member" in name)
-    assert size["choice_left_out.npy"] < 8 * 1500 * 5 + 200
+    parts = File(with_trees[1]).chosen
+    size = {name: len(data) for name, data in parts.items()}
+    leaves = sum(len(np.load(io.BytesIO(parts[name]))) for name in parts if name.endswith("_added"))
+    trees = sum(own for name, own in size.items() if "member" in name)
+    assert size["left_out"] < 8 * 1500 * 5 + 200
     assert trees < 20 * leaves + 200 * len(size)
 
 
