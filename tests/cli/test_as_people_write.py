@@ -412,8 +412,8 @@ def test_update_and_forget_read_dates_alike(cli, write, tmp_path) -> None:
 
 
 def test_fit_table_reads_dates(write, tmp_path) -> None:
-    path = write("t.csv", visits(WRITTEN["german"]))
-    with pytest.warns(Remark, match="was read as dates"):
+    path = write("t.csv", visits(f"{WRITTEN['german']} 00:00 +02:00"))
+    with pytest.warns(Remark, match="was read as dates, day first, ignoring time zones, with 'seen_month'"):
         model = NaiveBayes().fit_table(path, "y", columns=["seen", "seen_month", "x"])
     assert model.feature_names_in_.tolist() == ["seen", "seen_month", "x"]
     assert model.predict_table(write("u.csv", visits(WRITTEN["named"])), tmp_path / "o.csv") == 120

@@ -143,10 +143,10 @@ class Dates:
 
     def _remark(self, path: Path, total: Sniffed) -> None:
         for name, notation in self.notations.items():
-            cell = next(iter(total[name].odd))
-            read = moments(pa.array([cell]), notation)
+            read = moments(pa.array([cell := next(iter(total[name].odd))]), notation)
             value = None if read is None else read[0].as_py()  # a date of this notation, as it was seen
             order = f", {ORDERS[notation]}" if notation in ORDERS else ""
+            order += ", ignoring time zones" if re.search(r":\d\d(?:\.\d+)? ?(?:Z|[+-]\d\d:?\d\d)$", cell) else ""
             beside = [own for own, (base, _) in self.parts.items() if base == name]
             adds = f", with {quoted(beside)} beside it" if beside else ""
             told = f"dates{order}{adds}: {cell!r} is {value:%Y-%m-%d}" if value else "dates"
