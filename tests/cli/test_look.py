@@ -29,8 +29,7 @@ def shop(tmp_path, rng):
     )
     table["gross"] = (table["net"] * 1.19).round(9)
     table.loc[rng.random(n) < 0.3, ["net", "gross"]] = np.nan
-    path = tmp_path / "shop.csv"
-    table.to_csv(path, index=False)
+    table.to_csv(path := tmp_path / "shop.csv", index=False)
     return path, table
 
 
@@ -77,12 +76,13 @@ def test_a_column_that_names_subjects_is_pointed_out(cli, rng, tmp_path) -> None
     table = pd.DataFrame(rng.normal(size=(40, 4))[who] + 0.3 * rng.normal(size=(480, 4)), columns=[*"abcd"])
     table = table.assign(patient=[f"p{i:03}" for i in rng.permutation(900)[who]], sick=np.where(who % 2, "yes", "no"))
     table["shuffled"] = rng.permutation(table["patient"])
-    path = tmp_path / "visits.csv"
-    table.to_csv(path, index=False)
+    table["seen"] = pd.date_range("2026-01-01", periods=480, freq="h")
+    table.to_csv(path := tmp_path / "visits.csv", index=False)
     found = looked(cli, path, "--target", "sick")
     (alert,) = (own for own in found["alerts"] if own["kind"] == "subjects")
     assert [found["columns"][j]["name"] for j in alert["columns"]] == ["patient"]
     assert "--groups COLUMN" in alert["text"]
+    assert "(92 % of neighbours, 50 % by chance)" in next(a["text"] for a in found["alerts"] if a["kind"] == "in time")
     done = cli("fit", path, "--target", "sick", "--model", "nb", "-o", tmp_path / "m.suffice")
     assert "'patient'" in done.err
     for text in (done.err, cli("look", path, "--target", "sick").out):

@@ -60,8 +60,9 @@ def look(
     Of each column its kind, missing cells, distinct values, and range or most common levels. Then what may spoil a
     model: columns that give the class away by themselves, that are constant, nearly empty, copies of each other or
     names of rows; levels that differ only by case or spaces; dates and numbers kept as text; a number that may stand
-    for a missing cell; cells missing in one class only; rows that repeat or contradict each other; classes of few rows.
-    Nothing is changed or written. `suffice report` shows the same of what a model has learned, with pictures.
+    for a missing cell; cells missing in one class only; rows alike in time; rows that repeat or contradict each other;
+    classes of few rows. Nothing is changed or written. `suffice report` shows the same of what a model has learned,
+    with pictures.
 
     Parameters
     ----------

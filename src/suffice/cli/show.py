@@ -34,11 +34,7 @@ MOST_JUDGED = 100  # columns, of which each is left out in turn
 
 
 def show(
-    model: SavedModel,
-    /,
-    *,
-    details: Annotated[bool, Parameter(show_default=False)] = False,
-    common: Common = COMMON,
+    model: SavedModel, /, *, details: Annotated[bool, Parameter(show_default=False)] = False, common: Common = COMMON
 ) -> None:
     """Say what a model is: its classes, how good it is, and what it learned of each column.
 

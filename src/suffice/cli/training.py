@@ -99,12 +99,7 @@ def read_training(
 
 
 def _labelled(
-    found: FileTable,
-    target: str,
-    weight: str | None,
-    groups: str | None,
-    time: str | None,
-    order: str | None = None,
+    found: FileTable, target: str, weight: str | None, groups: str | None, time: str | None, order: str | None = None
 ) -> Training:
     """Return the rows of a table that have a label, with all its columns; `order` is that of dates, as declared."""
     rows, numbers = _labelled_rows(found.columns, target)

@@ -323,12 +323,7 @@ class _PeriodModels:
     """
 
     def __init__(
-        self,
-        begun: Fitted,
-        rows: Batch,
-        period: Codes,
-        declared: Callable[[], Sequence[Sequence[bool]]],
-        level: float,
+        self, begun: Fitted, rows: Batch, period: Codes, declared: Callable[[], Sequence[Sequence[bool]]], level: float
     ) -> None:
         self.begun, self.rows, self.period, self.declared, self.level = begun, rows, period, declared, level
         own = range(int(period.max()) + 1)

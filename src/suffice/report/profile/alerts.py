@@ -46,6 +46,7 @@ class AlertKind(StrEnum):
     MISSING_BY_CLASS = "missing by class"
     IDENTIFIER = "identifier"
     SUBJECTS = "subjects"
+    IN_TIME = "in time"
     MANY_LEVELS = "many levels"
     ALIKE = "levels alike"
     DATES = "dates"
@@ -137,6 +138,8 @@ WORDS = {
     AlertKind.MISSING_BY_CLASS: "Whether the cell is missing goes with the class: {}. Will it be so for new rows?",
     AlertKind.IDENTIFIER: "Each row has its own value, as an identifier or a name has: {}. That says nothing of new "
     "rows; leave it out.",
+    AlertKind.IN_TIME: "Rows that follow each other in time are alike in class: {}. Judged row by row, models look "
+    "better than they will be in the next period: judge them by period (`--time COLUMN`, `validate_forward`).",
     AlertKind.MANY_LEVELS: "Many levels with few rows each: {}.",
     AlertKind.ALIKE: "Levels that differ only by case or spaces: {}.",
     AlertKind.DATES: "Dates that are read as categories: {}. Written as 2026-04-03, or as dates of a data frame, they "
@@ -188,6 +191,8 @@ def _of_column(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[A
     elif (recall := recall_alone(column, table) or 0.0) >= LEAK:
         yield AlertKind.LEAK, f"{share(recall)} by class"
     yield from _of_levels(column, identifier)
+    if column.kind is Kind.DATE and column.has_cells:
+        yield from _in_time(column, table)
     if column.facts.is_number and column.has_cells:
         yield from _placeholder(column, table)
 
@@ -222,6 +227,22 @@ def _missing_by_class(column: ProfiledColumn, table: ProfiledTable) -> Iterator[
     if own[high] - own[low] >= LEAST_APART and by_chance < CHANCE / len(table.columns):
         most, least = (brief(table.classes[int(judged[i])], 30) for i in (high, low))
         yield AlertKind.MISSING_BY_CLASS, f"{share(own[high])} of {most!r}, {share(own[low])} of {least!r}"
+
+
+def _in_time(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple[AlertKind, str]]:
+    """Say so where rows next to each other in time are of one class much more often than rows at large.
+
+    Rows of one moment are in an order of their own, as that in the file may be by class.
+    """
+    told = np.flatnonzero(column.present & (table.codes < table.k))
+    turn = np.random.default_rng(0).permutation(len(told))
+    codes = table.codes[told[np.lexsort((turn, column.cells[told]))]]
+    if len(codes) < FEWEST_ROWS:
+        return
+    alike, shares = float((codes[1:] == codes[:-1]).mean()), np.bincount(codes) / len(codes)
+    by_chance = float(shares @ shares)
+    if alike - by_chance > LEAST_APART + 3.0 / np.sqrt(len(codes)):
+        yield AlertKind.IN_TIME, f"{share(alike)} of neighbours, {share(by_chance)} by chance"
 
 
 def is_identifier(column: ProfiledColumn) -> bool:

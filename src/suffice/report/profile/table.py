@@ -155,11 +155,7 @@ def learned_table(fitted: Fitted, positions: Sequence[int]) -> ProfiledTable:
 
 
 def given_table(
-    table: Table,
-    order: Sequence[int],
-    columns: Sequence[Column],
-    y: object = None,
-    classes: Sequence[Level] = (),
+    table: Table, order: Sequence[int], columns: Sequence[Column], y: object = None, classes: Sequence[Level] = ()
 ) -> ProfiledTable:
     """Return a table that has been read: `columns`, of which the p-th stands at order[p] of it, with labels `y`.
 
