@@ -59,14 +59,7 @@ class MemberRows(Statistic):
 
     @classmethod
     def freeze(
-        cls,
-        rows: TableRows,
-        codes: Codes,
-        k: int,
-        weight: Array,
-        *,
-        for_good: bool,
-        units: Units | None = None,
+        cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool, units: Units | None = None
     ) -> Columns:
         """Return the columns that rows (n,) of these weights, counted as rows, freeze: `for_good`, or for now.
 

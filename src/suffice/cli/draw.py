@@ -16,6 +16,7 @@ from .output import COMMON, Common, UsageProblem, noting_warnings, progress
 from .parameters import Answers, ColumnName, MissingColumns, Rows, SavedModel, Seed, Sheet, Switch
 
 if TYPE_CHECKING:
+    from .._dialect import Dialect
     from ..engines import CsvTable
     from ..engines.arrow import Column, Table
 
@@ -72,8 +73,20 @@ def sample(
     wanted = None if label is None else _find_label(label, by_text(estimator))
     with noting_warnings(common), progress(common, "Drawing rows"):
         table, labels = draw_rows(estimator._fitted, rows, wanted, fixed, seed, "pyarrow", not unrounded, missing_cells)
+    table = _with_parts(table, estimator._fitted.past.dialect, fixed)
     name = free_name("label", "sampled_", table.column_names, common)
     deliver(table.add_column(0, name, pa.array(labels.tolist())), output, common, {}, "table")
+
+
+def _with_parts(table: Table, dialect: Dialect | None, given: Container[Name]) -> Table:
+    """Return drawn rows with months, weekdays and hours that are those of their dates, but for what is given."""
+    from ..engines.calendar import added, days, part
+
+    for base in () if dialect is None else dialect.dates:
+        for name in [name for name in added(base) if {base, name} <= {*table.column_names} and name not in given]:
+            own = part(days(table[base]), added(base)[name]).cast(table.schema.field(name).type)
+            table = table.set_column(table.column_names.index(name), name, own)
+    return table
 
 
 def _find_label(label: str, classes: Mapping[str, Level]) -> Level:
