@@ -33,7 +33,7 @@ from ..stats.statistic import (
 from ..stats.texts import KINDS, TextReading
 from ..table.dates import DATE_PARTS, calendar_cells, recurring
 from .completion import Guess
-from .knots import BINS, INTERVALS, NONE, NumberKnots, Projection, Splines, leading
+from .knots import BINS, INTERVALS, NumberKnots, Projection, Splines, leading
 from .table_rows import MISSING, DateParts, Hidden, Index, MixedRows, texts_of, without_texts
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
@@ -81,6 +81,13 @@ class BinnedRows(MixedRows):
             self._blocks[version] = self.columns.gaussian(version, self)
         return self._blocks[version]
 
+    def _projected(self, version: str) -> Array:
+        """Return the numbers (n, p) that the leading directions read, in their units."""
+        name = f"{version}, projected"
+        if name not in self._blocks:
+            self._blocks[name] = self.columns.projected(version, self)
+        return self._blocks[name]
+
     def binned(self, bins: int) -> Codes:
         """Return level numbers (n, columns) of all columns, numbers cut into bins; see `FrozenColumns.binned`."""
         if bins not in self._bins:
@@ -109,7 +116,11 @@ class BinnedRows(MixedRows):
         if hidden.as_missing:
             return self.hiding(hidden.columns).gaussian(version)
         if version in columns.basis:
-            return columns.coordinates(version, self, hidden.columns)
+            every = np.arange(self.numbers.shape[1] + len(self.levels))
+            few = 2 * len(hidden.columns) <= len(every)
+            shown = hidden.columns if few else np.setdiff1d(every, hidden.columns)
+            found = columns.projections[version].coordinates(self._projected(version), self.levels, shown)
+            return self.gaussian(version) - found if few else found
         gone = np.isin(columns.owners[columns.used[version]], hidden.columns)
         return np.where(gone, np.nan, self.gaussian(version))
 
@@ -338,15 +349,18 @@ class FrozenColumns:
 
         Of very many columns it has the coordinates in the leading directions, with missing cells at their means.
         """
-        return self.coordinates(kind, rows) if kind in self.basis else self.cells(kind, rows)
+        if kind not in self.basis:
+            return self.cells(kind, rows)
+        every = np.arange(rows.numbers.shape[1] + len(rows.levels))
+        return self.projections[kind].coordinates(self.projected(kind, rows), rows.levels, every)
 
-    def coordinates(self, kind: str, rows: MixedRows, hidden: Codes = NONE) -> Array:
-        """Return the coordinates of rows (n, r) in the leading directions, the `hidden` columns at their means."""
+    def projected(self, kind: str, rows: MixedRows) -> Array:
+        """Return the numbers (n, p) that the leading directions read, in their units."""
         numbers = rows.numbers if kind == RAW else self.normal_scores(rows.numbers)
-        return self._projections[kind].coordinates(numbers, rows.levels, hidden)
+        return self.projections[kind].cells(numbers)
 
     @cached_property
-    def _projections(self) -> dict[str, Projection]:
+    def projections(self) -> dict[str, Projection]:
         sizes = [len(known) for known in self.vocabulary]
         return {
             kind: Projection.of(

@@ -25,7 +25,6 @@ SCORE_KNOTS = 200
 NOTHING = 1e-280  # numbers nearer to 0 are 0 here: slopes between knots closer than such leave the range of floats
 MOST_DIRECTIONS = 200
 SMALL = 3  # times as many as are kept: up to here all directions are found
-NONE: Codes = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -98,10 +97,11 @@ def leading(cells: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """What each cell adds to the coordinates: numbers `used`, in units of `center` and `scale`, by `loading` (p, r),
+    """What each cell adds to the coordinates: of so many `numbers` those `used`, in units of `center` and `scale`, by `loading` (p, r),
     and the levels of each category by a table (levels + 2, r), which ends with an unknown level and a missing cell.
     """
 
+    numbers: int
     used: Codes
     center: Array
     scale: Array
@@ -131,16 +131,17 @@ class Projection:
             tables.append(table)
             start += len(own)
         first = used[:p]
-        return cls(first, center[first], scale[first], basis[:p], tuple(tables))
+        return cls(numbers, first, center[first], scale[first], basis[:p], tuple(tables))
 
-    def coordinates(self, numbers: Array, levels: Sequence[Codes], hidden: Codes = NONE) -> Array:
-        """Return coordinates (n, r) of numbers (n, d) and levels (n,) by category, the `hidden` columns at their means,
-        and numbers that miss as well.
-        """
-        cells = np.nan_to_num((numbers[:, self.used] - self.center) / self.scale)
-        cells[:, np.isin(self.used, hidden)] = 0.0
-        found = cells @ self.loading
-        for j, (own, table) in enumerate(zip(levels, self.tables, strict=True), start=numbers.shape[1]):
-            if j not in hidden:
-                found += table[own]
+    def cells(self, numbers: Array) -> Array:
+        """Return the numbers (n, d) that are used in their units (n, p), those that miss at their means."""
+        return np.nan_to_num((numbers[:, self.used] - self.center) / self.scale)
+
+    def coordinates(self, cells: Array, levels: Sequence[Codes], shown: Codes) -> Array:
+        """Return what the columns `shown` of cells (n, p) and levels (n,) by category add to coordinates (n, r)."""
+        own = np.isin(self.used, shown)
+        found = cells[:, own] @ self.loading[own]
+        for j, (codes, table) in enumerate(zip(levels, self.tables, strict=True), start=self.numbers):
+            if j in shown:
+                found += table[codes]
         return np.asarray(found)
