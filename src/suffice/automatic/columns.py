@@ -212,14 +212,16 @@ class FrozenColumns:
         rows = MixedRows(numbers, tuple(coded.codes))
         holed = np.isnan(numbers)
         patterns = len(np.unique(holed[holed.any(axis=1)], axis=0))  # but of no missing cell
+        of_levels = map(partial(_indicator_moments, weight=weight), frozen.indicators, shares, coded.codes)
+        levels = np.concatenate([np.zeros((2, 0)), *of_levels], axis=1)
         for kind in (RAW, SCORES) if d and not only_raw else (RAW,):
-            block = frozen._block(kind, rows)
-            mean, variance = _moments(block, weight)
+            of_numbers = _moments(numbers if kind == RAW else frozen.normal_scores(numbers), weight)
+            mean, variance = np.concatenate([of_numbers, levels], axis=1)
             frozen.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
             frozen.center[kind], frozen.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
             width = len(frozen.used[kind])
             if width > MOST_COLUMNS:
-                frozen.basis[kind] = leading(frozen.cells(kind, rows))
+                frozen.basis[kind] = leading(lambda part, kind=kind: frozen.cells(kind, rows[part]), len(rows), width)
             elif patterns >= MOST_PATTERNS or (patterns and len(numbers) * width**2 > MOST_COMPLETED):
                 frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
         return frozen
@@ -471,6 +473,14 @@ def _indicated(held: Array, codes: Codes, weight: Array) -> tuple[int, ...]:
     order = np.argsort(-held, kind="stable")[1:]
     missing = [MISSING] if weight[codes < 0].sum() >= LEAST_ROWS else []
     return (*missing, *sorted(int(i) for i in order if held[i] >= LEAST_ROWS))
+
+
+def _indicator_moments(indicated: Sequence[int], held: Array, codes: Codes, weight: Array) -> tuple[Array, Array]:
+    """Return the mean and variance (p,) of the indicators of a category, whose levels weigh so much."""
+    missing = float(weight[codes < 0].sum())
+    total = max(float(held.sum()) + (missing if MISSING in indicated else 0.0), 1e-300)
+    mean = np.array([missing if i == MISSING else held[i] for i in indicated]) / total
+    return mean, mean * (1.0 - mean)
 
 
 def _moments(block: Array, weight: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from ..stats.by_class import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
 from ..stats.rows import class_order, deal_groups
 from .folds import content
-from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
+from .forest_fitted import ForestJoint, ForestRows, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted, MemberFamily, row_unit, units_of
 from .members.forest import LeafSums
 from .statistics import MemberRows, MemberStats
@@ -49,7 +49,10 @@ def forest_beside(value: HeldFitted) -> ForestJoint:
         return joint_forest(value, held)
     assert isinstance(held, MemberRows)
     if len(held.codes) > value.most_read:  # a forest of some of the rows, in whose leaves all are counted
-        return joint_forest(value, value.frozen_statistics)
+        if value.by_forest is None:
+            return joint_forest(value, value.frozen_statistics)
+        alone = ForestRows(held.rows, held.codes, held.copies, held.weight, held.k)  # a fold has no members
+        return joint_forest(value, cast("MemberStats", alone.distinct(value.most_read)))
     weight, table = held.weight * row_unit(value.statistics, held), held.rows
     units = units_of(value.statistics, held)
     frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False, units=units)

@@ -6,13 +6,13 @@ coordinates is a row of a table, so that a row takes as much as it has cells, ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, eigh, ndtri, np, single_blas_thread
+from .._arrays import Array, Codes, eigh, ndtri, np, row_chunks, rows_within, single_blas_thread
 from ..kernels.columns import Knots, count_splines
 from .table_rows import MISSING
 
@@ -80,25 +80,37 @@ def _quantiles(x: Array, weight: Array, shares: Array) -> Array:
     return np.asarray(np.quantile(x, shares, weights=weight, method="inverted_cdf"))
 
 
-def leading(cells: Array) -> Array:
-    """Return the leading principal directions (columns, r) of rows: all that they span, if these are not too many."""
-    cells = np.nan_to_num(cells)
-    if min(cells.shape) > SMALL * MOST_DIRECTIONS:  # most directions would be found for nothing
-        wide = cells.shape[1] > cells.shape[0]
+def leading(cells: Callable[[slice], Array], n: int, p: int) -> Array:
+    """Return the leading principal directions (p, r) of n rows: all that they span, if these are not too many.
+
+    `cells` gives those of some rows; of more rows than columns, never all at once.
+    """
+    if min(n, p) > SMALL * MOST_DIRECTIONS:  # most directions would be found for nothing
+        every = np.nan_to_num(cells(slice(n))) if p > n else None
         with single_blas_thread():  # its threads wait for each other while others have work for all cores
-            gram = cells @ cells.T if wide else cells.T @ cells
+            gram = _gram(cells, n, p) if every is None else every @ every.T
             values, found = eigh(gram, subset_by_index=(len(gram) - MOST_DIRECTIONS, len(gram) - 1))
             found = found[:, ::-1][:, : max(1, int((values > 1e-12 * values[-1]).sum()))]
-            return np.ascontiguousarray(np.linalg.qr(cells.T @ found)[0] if wide else found)
-    _, sizes, directions = np.linalg.svd(cells, full_matrices=False)
+            return np.ascontiguousarray(found if every is None else np.linalg.qr(every.T @ found)[0])
+    _, sizes, directions = np.linalg.svd(np.nan_to_num(cells(slice(n))), full_matrices=False)
     rank = int((sizes > 1e-8 * sizes.max(initial=1e-300)).sum())
     return np.ascontiguousarray(directions[: max(1, min(rank, MOST_DIRECTIONS))].T)
 
 
+def _gram(cells: Callable[[slice], Array], n: int, p: int) -> Array:
+    """Return the products of columns (p, p), summed over rows."""
+    total = np.zeros((p, p))
+    for part in row_chunks(n, rows_within(64 * p, least=p)):
+        own = np.nan_to_num(cells(part))
+        total += own.T @ own
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """What each cell adds to the coordinates: of so many `numbers` those `used`, in units of `center` and `scale`, by `loading` (p, r),
-    and the levels of each category by a table (levels + 2, r), which ends with an unknown level and a missing cell.
+    """What each cell adds to the coordinates: of so many `numbers` those `used`, in units of `center` and `scale`, by
+    `loading` (p, r), and the levels of each category by a table (levels + 2, r), which ends with an unknown level and a
+    missing cell.
     """
 
     numbers: int
