@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import minimize, nnls
-from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit, xlogy
+from scipy.special import betainc, gammaincc, gammaln, log_ndtr, logsumexp, ndtr, ndtri, stdtr, stdtrit, xlogy
 from scipy.stats import false_discovery_control, hypergeom, rankdata
 from threadpoolctl import ThreadpoolController
 
@@ -35,6 +35,7 @@ __all__ = [  # of other libraries
     "gammaincc",
     "gammaln",
     "hypergeom",
+    "log_ndtr",
     "logsumexp",
     "minimize",
     "ndtr",

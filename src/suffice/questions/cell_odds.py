@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from .._arrays import Array, Codes, Flags, logsumexp, ndtri, np
+from .._arrays import Array, Codes, Flags, log_ndtr, logsumexp, ndtri, np
 from ..densities import Product, Rows
 from ..errors import DataError
 from ..fitted import Fitted
@@ -40,10 +40,12 @@ ODDS = float(np.log(0.02 / 0.98))  # of an error before a cell is seen
 MOST = 0.5  # of the cells of a row that may be wrong
 BODY = 0.7, 0.93  # shares of a column between which its tail is measured; beyond, one cell in twenty may be wrong
 FLOOR = 0.2  # share of all cells that are no suspects at all, from where T counts
-CHANCE = 0.01  # of exp(−T): about as many right numbers are as suspect, from four deviations on
 SURE = 1e-12  # by how much, at least, a probability is below 1
 IMPOSSIBLE = -1e5  # nats, of a row where the density is zero
 MOST_SCORE = 30.0  # normal score of a number however far out
+AWAY = np.linspace(1.0, 60.0, 600)  # normal scores; how suspect each is where no other cell tells of it, and its log p
+ALONE = np.logaddexp(0.0, 0.5 * AWAY**2 - np.log1p(AWAY**2) - 0.5 * np.log(np.pi / 2.0)) - np.log(2.0)
+LOG_TAIL = np.log(2.0) + log_ndtr(-AWAY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,9 +336,8 @@ def cell_pvalues(odds: Array) -> Array:
     suspect up to the 70 % quantile of R, and beyond it .3 exp(−(R − R₇₀) / s): s is the mean excess by which the cells
     up to the 93 % quantile, those beyond censored there, go over R₇₀, in the column or all columns, what is larger.
 
-    As E exp(T) = 1 for right cells, no more than exp(−T) of them are so suspect (Markov's inequality), and of normal
-    numbers some hundredth of that. So p is no smaller: where columns say nothing of each other, the body of T is too
-    flat to tell how its tail goes on.
+    No p is below P(|Z| > z) of the normal score z that is as suspect where no other cell tells of it: there the body of
+    T is too flat to tell how its tail goes on.
     """
     known = np.isfinite(odds) | np.isposinf(odds)
     out = np.full(odds.shape, np.nan)
@@ -349,9 +350,8 @@ def cell_pvalues(odds: Array) -> Array:
         start, scale, share = _tail(own)
         beyond = 1.0 - np.searchsorted(np.sort(own), own, side="left") / (len(own) + 1.0)
         tail = share * np.exp(-np.maximum(own - start, 0.0) / max(scale, common, 1e-9))
-        least = np.minimum(CHANCE * np.exp(ODDS - odds[known[:, p], p]), 1.0)
-        out[known[:, p], p] = np.maximum(np.where(own > start, tail, beyond), least)
-    return out
+        out[known[:, p], p] = np.where(own > start, tail, beyond)
+    return np.maximum(out, np.exp(np.interp(odds - ODDS, ALONE, LOG_TAIL, left=-np.inf)))
 
 
 def _tail(excess: Array) -> tuple[float, float, float]:

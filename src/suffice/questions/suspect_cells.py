@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, Flags, false_discovery_control, np
+from .._arrays import IN_MEMORY, Array, Codes, Flags, false_discovery_control, np, row_chunks, rows_within
 from ..fitted import Fitted
 from ..schema import Kind, Name
 from ..table.dates import as_text
@@ -139,12 +139,12 @@ class _Told:
             out[own] = self.judge.expected(row[own], known[own], j)
         return out
 
-    def _log_p(self, column: Codes, values: Array, known: Flags) -> Array:
+    def _log_p(self, column: Codes, values: Array, known: Flags, at: Codes | slice = slice(None)) -> Array:
         """Return log p (m,) of the rows with numbers in these columns; −∞ where there is none."""
         scores = np.full(len(column), np.nan)
         for j in np.intersect1d(column, list(self.judge.scales)).tolist():
             scores[column == j] = self.judge.scales[j].score(values[column == j])
-        return np.where(np.isnan(scores), -np.inf, self._log_at(column, scores, known))
+        return np.where(np.isnan(scores), -np.inf, self._log_at(column, scores, known, at))
 
     def _log_at(self, column: Codes, scores: Array, known: Flags, at: Codes | slice = slice(None)) -> Array:
         known = known.copy()
@@ -170,10 +170,7 @@ class _Told:
         return found
 
     def _candidates(self, x: Array) -> Iterator[tuple[str, Array | float, Array]]:
-        """Yield slips, in how many ways each comes, and the numbers (m,) that they would have made into `x` (m,).
-
-        Columns that changed places explain both cells: that counts as much as another slip is improbable, at most.
-        """
+        """Yield slips, in how many ways each comes, and the numbers (m,) that they would have made into `x` (m,)."""
         x = np.where(x == 0, np.nan, x)
         yield "sign", 1, -x
         for name, factors in (("decimal point", TENS), ("unit", UNITS)):
@@ -183,37 +180,46 @@ class _Told:
         turned = [_turned(float(value)) for value in x]
         for place in range(max(map(len, turned), default=0)):
             yield "digits", len(TENS), np.array([own[place] if place < len(own) else np.nan for own in turned])
-        for other in self.judge.scales:
-            column, there, known = np.full(len(x), other), self.cells.values[self.row, other], self.known.copy()
-            known[:, other] = False
-            here, before = self._log_p(column, x, known), self._log_p(column, there, known)
-            own = np.flatnonzero((here > before) & (self.column != other))
-            top = self.expected(column[own], known[own], own)
-            fits = here[own] - self._log_at(column[own], top, known[own], own)
-            swapped, ways = np.full(len(x), np.nan), np.full(len(x), float(len(self.judge.scales)))
-            swapped[own] = np.where(fits > -FITS, there[own], np.nan)
-            ways[own] *= np.exp(-np.minimum(here[own] - before[own], -ODDS))  # else the other is wrong by itself, too
-            yield f"swapped with {self.fitted.schema.names[other]}", ways, swapped
+        others = np.array(list(self.judge.scales), dtype=np.int64)
+        for part in row_chunks(len(others), rows_within(8 * self.known.size, IN_MEMORY)):
+            some = others[part]
+            for other, ways, swapped in zip(some.tolist(), *self._swapped(x, some), strict=True):
+                yield f"swapped with {self.fitted.schema.names[other]}", ways, swapped
+
+    def _swapped(self, x: Array, others: Codes) -> tuple[Array, Array]:
+        """Return in how many ways a cell changes places with other columns (q, m), and the numbers there, or NaN.
+
+        That explains both cells: it counts as much as another slip is improbable, at most.
+        """
+        column, f = np.repeat(others, len(x)), np.tile(np.arange(len(x)), len(others))
+        there, known = self.cells.values[self.row[f], column], self.known[f]
+        known[np.arange(len(f)), column] = False
+        here, before = self._log_p(column, x[f], known, f), self._log_p(column, there, known, f)
+        own = np.flatnonzero((here > before) & (self.column[f] != column))
+        top = self.expected(column[own], known[own], f[own])
+        fits = here[own] - self._log_at(column[own], top, known[own], f[own])
+        swapped, ways = np.full(len(f), np.nan), np.full(len(f), float(len(self.judge.scales)))
+        swapped[own] = np.where(fits > -FITS, there[own], np.nan)
+        ways[own] *= np.exp(-np.minimum(here[own] - before[own], -ODDS))  # else the other is wrong by itself, too
+        return ways.reshape(len(others), -1), swapped.reshape(len(others), -1)
 
     def reasons(self) -> list[tuple[Name, ...]]:
         """Return for each cell the columns of its row without which it would be less suspect, the first most."""
-        gain = np.full(self.known.shape, -np.inf)
-        names = self.fitted.schema.names
-        for i in np.flatnonzero(self.cells.judged).tolist():
-            own = np.flatnonzero(self.known[:, i])
-            if len(own):
-                known = self.known[own]
-                known[:, i] = False
-                without = self._change(own, known)
-                gain[own, i] = without - self._change(own, self.known[own])
+        gain, names = np.full(self.known.shape, -np.inf), self.fitted.schema.names
+        f, i = np.nonzero(self.known & self.cells.judged)
+        whole = self._given(np.arange(len(self.row)), self.known)
+        for part in row_chunks(len(f), rows_within(8 * len(names), IN_MEMORY)):
+            known = self.known[f[part]]
+            known[np.arange(len(known)), i[part]] = False
+            gain[f[part], i[part]] = self._given(f[part], known) - whole[f[part]]
         order = np.argsort(-gain, axis=1, kind="stable")[:, :REASONS]
         return [tuple(names[i] for i in some if gain[f, i] > 0) for f, some in enumerate(order.tolist())]
 
-    def _change(self, own: Codes, known: Flags) -> Array:
+    def _given(self, at: Codes, known: Flags) -> Array:
         """Return log p(cell | known cells) (m,)."""
         whole = known.copy()
-        whole[np.arange(len(own)), self.column[own]] = True
-        return self.judge.log_density(self.row[own], whole) - self.judge.log_density(self.row[own], known)
+        whole[np.arange(len(at)), self.column[at]] = True
+        return self.judge.log_density(self.row[at], whole) - self.judge.log_density(self.row[at], known)
 
 
 def _turned(value: float) -> list[float]:
