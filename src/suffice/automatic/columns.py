@@ -116,9 +116,8 @@ class BinnedRows(MixedRows):
         if hidden.as_missing:
             return self.hiding(hidden.columns).gaussian(version)
         if version in columns.basis:
-            every = np.arange(self.numbers.shape[1] + len(self.levels))
-            few = 2 * len(hidden.columns) <= len(every)
-            shown = hidden.columns if few else np.setdiff1d(every, hidden.columns)
+            few = 2 * len(hidden.columns) <= columns.d
+            shown = hidden.columns if few else np.setdiff1d(np.arange(columns.d), hidden.columns)
             found = columns.projections[version].coordinates(self._projected(version), self.levels, shown)
             return self.gaussian(version) - found if few else found
         gone = np.isin(columns.owners[columns.used[version]], hidden.columns)
@@ -221,7 +220,7 @@ class FrozenColumns:
             frozen.center[kind], frozen.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
             width = len(frozen.used[kind])
             if width > MOST_COLUMNS:
-                frozen.basis[kind] = leading(lambda part, kind=kind: frozen.cells(kind, rows[part]), len(rows), width)
+                frozen.basis[kind] = leading(partial(frozen.cells, kind, rows), len(rows), width)
             elif patterns >= MOST_PATTERNS or (patterns and len(numbers) * width**2 > MOST_COMPLETED):
                 frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
         return frozen
@@ -353,8 +352,7 @@ class FrozenColumns:
         """
         if kind not in self.basis:
             return self.cells(kind, rows)
-        every = np.arange(rows.numbers.shape[1] + len(rows.levels))
-        return self.projections[kind].coordinates(self.projected(kind, rows), rows.levels, every)
+        return self.projections[kind].coordinates(self.projected(kind, rows), rows.levels, np.arange(self.d))
 
     def projected(self, kind: str, rows: MixedRows) -> Array:
         """Return the numbers (n, p) that the leading directions read, in their units."""
@@ -371,10 +369,10 @@ class FrozenColumns:
             for kind, basis in self.basis.items()
         }
 
-    def cells(self, kind: str, rows: MixedRows) -> Array:
-        """Return the columns of the Gaussian block (n, columns) in units of total variance 1."""
+    def cells(self, kind: str, rows: MixedRows, part: slice = slice(None)) -> Array:
+        """Return the columns of the Gaussian block (n, columns) in units of total variance 1, of all rows or a part."""
         used = self.used[kind]
-        block = self._block(kind, rows)
+        block = self._block(kind, rows[part])
         if len(used) < block.shape[1]:
             return np.asarray((block[:, used] - self.center[kind][used]) / self.scale[kind][used])
         return np.asarray((block - self.center[kind]) / self.scale[kind])
@@ -475,7 +473,7 @@ def _indicated(held: Array, codes: Codes, weight: Array) -> tuple[int, ...]:
     return (*missing, *sorted(int(i) for i in order if held[i] >= LEAST_ROWS))
 
 
-def _indicator_moments(indicated: Sequence[int], held: Array, codes: Codes, weight: Array) -> tuple[Array, Array]:
+def _indicator_moments(indicated: tuple[int, ...], held: Array, codes: Codes, weight: Array) -> tuple[Array, Array]:
     """Return the mean and variance (p,) of the indicators of a category, whose levels weigh so much."""
     missing = float(weight[codes < 0].sum())
     total = max(float(held.sum()) + (missing if MISSING in indicated else 0.0), 1e-300)

@@ -42,17 +42,16 @@ def may_be_forest(value: HeldFitted) -> bool:
     return float(held.weight.sum()) * unit >= LEAST_ROWS and len(held.codes) > 0
 
 
-def forest_beside(value: HeldFitted) -> ForestJoint:
-    """Return the joint model by a forest, where there may be one."""
+def forest_beside(value: HeldFitted, alone: bool = False) -> ForestJoint:
+    """Return the joint model by a forest, where there may be one; `alone`, as in a fold, which has no members."""
     held = value.statistics.blocks[-1]
     if isinstance(held, MemberStats):
         return joint_forest(value, held)
     assert isinstance(held, MemberRows)
     if len(held.codes) > value.most_read:  # a forest of some of the rows, in whose leaves all are counted
-        if value.by_forest is None:
-            return joint_forest(value, value.frozen_statistics)
-        alone = ForestRows(held.rows, held.codes, held.copies, held.weight, held.k)  # a fold has no members
-        return joint_forest(value, cast("MemberStats", alone.distinct(value.most_read)))
+        rows = ForestRows(held.rows, held.codes, held.copies, held.weight, held.k)
+        stats = rows.distinct(value.most_read) if alone else value.frozen_statistics
+        return joint_forest(value, cast("MemberStats", stats))
     weight, table = held.weight * row_unit(value.statistics, held), held.rows
     units = units_of(value.statistics, held)
     frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False, units=units)

@@ -215,7 +215,8 @@ class PooledFitted(HeldFitted):
         """The value of the joint model's blocks, and what is to be said of the choice."""
         gain = self._gain_of_forest
         if gain is None:
-            return (forest_beside(self), ()) if self.by_forest and may_be_forest(self) else self.joint_gaussians
+            trees = self.by_forest and may_be_forest(self)
+            return (forest_beside(self, alone=True), ()) if trees else self.joint_gaussians
         if gain > 0.0:
             forest = forest_beside(self)
             return forest, (chosen_note(gain, forest),)

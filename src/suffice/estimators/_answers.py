@@ -909,8 +909,8 @@ class Answers(State):
         where an error is half a value of another row and half any value. The most suspect cell of a row is left out,
         and the others are judged again without it, as long as one has odds above 1: two that contradict each other are
         not both suspects. The p-value of a cell is the share of right cells of its column at least as suspect, by an
-        exponential tail of the root of the log odds, its scale from the body of the column, and no less than a
-        hundredth of p(xⱼ | x₋ⱼ, y) / p(error xⱼ).
+        exponential tail of the root of the log odds, its scale from the body of the column, and no less than
+        of a normal number as suspect of which no other cell tells.
 
         Parameters
         ----------
