@@ -5,11 +5,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from suffice import GenerativeClassifier
-from suffice.datasets import penguins_path
 from suffice.report import render_page
 
 ARGUMENTS = [
@@ -67,10 +65,9 @@ def visit(chromium, tmp_path) -> Callable:
 
 
 @pytest.fixture(scope="session")
-def html():
+def html(penguins):
     """The page of an automatic classifier of half of the penguins, and of its answers to the other half."""
-    table = pd.read_csv(penguins_path())
-    X, y = table.drop(columns="species"), table["species"]
+    X, y = penguins
     return render_page(GenerativeClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2], name="penguins.csv")
 
 

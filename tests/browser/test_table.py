@@ -8,16 +8,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from suffice import GenerativeForest, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.report import collect_profile, render_page
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 HOSTILE = ['<img src=x onerror="console.log(1)">', "</li></ul>", "'\"", "a|b c", "ΐ ﬁ İstanbul", " ", "x" * 300]
-
-
-def penguins():
-    table = pd.read_csv(penguins_path())
-    return NaiveBayes().fit(table.drop(columns="species"), table["species"])
 
 
 def wide(columns=80):
@@ -44,8 +38,8 @@ def heights_of(page, name):
     return item.locator(".drawn rect").evaluate_all("bars => bars.map((bar) => Number(bar.getAttribute('height')))")
 
 
-def test_found_by_name(visit):
-    page = visit(render_page(penguins()))
+def test_found_by_name(visit, penguins):
+    page = visit(render_page(NaiveBayes().fit(*penguins)))
     field = page.get_by_label("Find", exact=True)
     field.press_sequentially("BILL")
     assert set(shown(page)) == {"bill_length_mm", "bill_depth_mm"}
@@ -59,8 +53,8 @@ def test_found_by_name(visit):
     assert len(shown(page)) == 7
 
 
-def test_sorted(visit):
-    model = penguins()
+def test_sorted(visit, penguins):
+    model = NaiveBayes().fit(*penguins)
     page, columns = visit(render_page(model)), collect_profile(model)["columns"]
     by = page.get_by_label("Sort by")
     importance = [own["name"] for own in sorted(columns, key=lambda own: -own["importance"])]
@@ -105,12 +99,11 @@ def test_what_an_alert_names_is_shown(visit):
     assert "c29" in shown(page)
 
 
-def test_bars_are_as_high_as_rows_are_many(visit):
+def test_bars_are_as_high_as_rows_are_many(visit, penguins):
     """A bar of the page is a share of the highest stack: with the counts of pandas, to what the digits tell."""
-    table = pd.read_csv(penguins_path())
-    page = visit(render_page(penguins()))
+    page = visit(render_page(NaiveBayes().fit(*penguins)))
     heights = heights_of(page, "island")
-    counts = pd.crosstab(table["island"], table["species"]).loc[["Biscoe", "Dream", "Torgersen"]]
+    counts = pd.crosstab(penguins[0]["island"], penguins[1]).loc[["Biscoe", "Dream", "Torgersen"]]
     highest = counts.sum(axis=1).max()
     expected = [60 * value / highest for _, row in counts.iterrows() for value in row if value]
     assert heights == pytest.approx(expected, abs=60 / 61)
@@ -121,8 +114,8 @@ def test_bars_are_as_high_as_rows_are_many(visit):
     assert heights == pytest.approx(expected, abs=1.5)
 
 
-def test_more_opens_a_large_picture(visit):
-    page = visit(render_page(penguins()))
+def test_more_opens_a_large_picture(visit, penguins):
+    page = visit(render_page(NaiveBayes().fit(*penguins)))
     page.locator("summary", has_text="More about island").press("Enter")
     page.locator(".large svg:visible").first.wait_for()  # a browser tells later that something was opened
     assert page.locator(".large svg:visible").count() == 1
@@ -169,9 +162,9 @@ def test_without_scripts_all_is_there(visit):
     assert page.get_by_role("button", name="in the list of columns").count() == 0
 
 
-def test_all_controls_have_names_and_order(visit):
+def test_all_controls_have_names_and_order(visit, penguins):
     """The keyboard goes through the list from top to bottom, and each thing it stops at has a name."""
-    page = visit(render_page(penguins()))
+    page = visit(render_page(NaiveBayes().fit(*penguins)))
     page.get_by_label("Find", exact=True).focus()
     stops = ["Find"]
     for _ in range(5):

@@ -4,16 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from kinds import kinds
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice import GaussianDiscriminant, NaiveBayes, load
 from suffice.errors import MergeError, RepeatedRowsWarning
 
-MODELS = {
-    "gaussian": GaussianDiscriminant(),
-    "naive": NaiveBayes(),
-    "automatic": GenerativeClassifier(),
-    "forest": GenerativeForest(),
-}
+MODELS = kinds("full, naive bayes, automatic, forest")
 
 
 @pytest.fixture
@@ -26,7 +22,7 @@ def rows(rng):
 @pytest.mark.parametrize("shared", [0, 1, 70])
 def test_rows_of_both_are_counted(rows, name, shared) -> None:
     X, y = rows
-    one, two = (type(MODELS[name])(**MODELS[name].get_params()) for _ in range(2))
+    one, two = (MODELS[name]() for _ in range(2))
     one.fit(X[:150], y[:150])
     two.fit(X[150 - shared :], y[150 - shared :])
     before = one.predict_proba(X)

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, load
+from suffice import GaussianDiscriminant, GenerativeClassifier
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.notes import Kind
@@ -120,7 +120,7 @@ def told_of_samples(model):
     return [str(note) for note in model.notes_ if "from a sample" in note.what]
 
 
-def test_merges_of_models_frozen_apart_say_so(tmp_path):
+def test_merges_of_models_frozen_apart_say_so(read_back):
     X, y = made(450)
 
     def fit(start, stop, keep_rows=60):
@@ -133,9 +133,8 @@ def test_merges_of_models_frozen_apart_say_so(tmp_path):
         "of its own"
     )
     assert [note.kind for note in model.notes_ if str(note) == said] == [Kind.UNCERTAIN]
-    model.save(tmp_path / "model.suffice")
-    assert told_of_samples(load(tmp_path / "model.suffice")) == [said]
-    (more,) = told_of_samples(load(tmp_path / "model.suffice").merge(fit(300, 450)))
+    assert told_of_samples(read_back(model)) == [said]
+    (more,) = told_of_samples(read_back(model).merge(fit(300, 450)))
     assert "rows of weight 300 from" in more
     assert told_of_samples(fit(300, 340).merge(model)) == [said]  # the few rows join the many
     assert told_of_samples(copy.deepcopy(model).decay(0.5)) == [said]  # weights are relative: it counts rows

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.isotonic import isotonic_regression
 
-from suffice import GenerativeClassifier, load
+from suffice import GenerativeClassifier
 from suffice.automatic import doubt
 from suffice.errors import DataError
 
@@ -81,14 +81,13 @@ def learned():
     return X, y, GenerativeClassifier(members="generative").fit(X, y)
 
 
-def test_they_stay_the_same(learned, few_folds, tmp_path):
+def test_they_stay_the_same(learned, few_folds, read_back):
     X, y, model = learned
     ends = model.predict_proba_interval(X)
     p, last, log_odds = model.predict_proba(X), np.argsort(X[:, 0]), {}
     assert ((ends[:, :, 0] <= p) & (p <= ends[:, :, 1])).all()
     np.testing.assert_allclose(ends[:, 0], 1.0 - ends[:, 1, ::-1], atol=1e-9)
-    model.save(tmp_path / "m")
-    np.testing.assert_array_equal(ends, load(tmp_path / "m").predict_proba_interval(X))
+    np.testing.assert_array_equal(ends, read_back(model).predict_proba_interval(X))
     other = GenerativeClassifier(members="generative").fit(X[last][:, ::-1], 1 - y[last])
     np.testing.assert_allclose(other.predict_proba_interval(X[:, ::-1])[:, ::-1], ends, atol=1e-8)
     halves = [GenerativeClassifier(members="generative").partial_fit(X[own], y[own]) for own in (last[:40], last[40:])]

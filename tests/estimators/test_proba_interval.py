@@ -10,7 +10,6 @@ from suffice import (
     GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
-    load,
 )
 from suffice.errors import DataError, SettingError
 from suffice.questions import proba_interval
@@ -80,15 +79,14 @@ def test_where_all_rows_are_equal_they_are_those_of_the_class_shares():
     np.testing.assert_allclose(share, [0.05, 0.95], atol=3.5 * np.sqrt(0.05 * 0.95 / 399))
 
 
-def test_they_hold_what_is_told_and_stay_the_same(rng, tmp_path, monkeypatch):
+def test_they_hold_what_is_told_and_stay_the_same(rng, read_back, monkeypatch):
     monkeypatch.setattr(proba_interval, "DRAWS", 99)
     X, y, _ = gaussian(rng, 80)
     model = GaussianDiscriminant().fit(X, y)
     ends, p = model.predict_proba_interval(X), model.predict_proba(X)
     assert ((ends[:, :, 0] <= p) & (p <= ends[:, :, 1])).all()
     np.testing.assert_array_equal(ends[40:], model.predict_proba_interval(X[40:]))
-    model.save(tmp_path / "m")
-    np.testing.assert_array_equal(ends, load(tmp_path / "m").predict_proba_interval(X))
+    np.testing.assert_array_equal(ends, read_back(model).predict_proba_interval(X))
     model.partial_fit(X[:5] + 1.0, y[:5]).forget(X[:5] + 1.0, y[:5])
     np.testing.assert_allclose(ends, model.predict_proba_interval(X), atol=1e-6)
     assert np.isfinite(model.release(least=5).predict_proba_interval(X)).all()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from kinds import kinds
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,7 +10,6 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 
 MODELS = kinds("full, shared, naive bayes, single components, forest, automatic")
@@ -98,18 +96,11 @@ def test_wrong_labels_of_real_rows_are_found(make) -> None:
     assert 1.0 < p.sum() < 15.0
 
 
-def penguins_with_slips() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Return a table with categories and holes, labels of which some are wrong, and which."""
-    table = pd.read_csv(penguins_path())
-    label = table.pop("species").to_numpy(dtype=object)
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeForest, GenerativeClassifier])
+def test_tables_with_categories_and_holes(make, penguins) -> None:
+    X, label = penguins[0], penguins[1].to_numpy(dtype=object, copy=True)
     slips = np.array([5, 60, 130, 170, 200, 260, 300, 330])
     label[slips] = np.where(label[slips] == "Adelie", "Gentoo", "Adelie")
-    return table, label, slips
-
-
-@pytest.mark.parametrize("make", [NaiveBayes, GenerativeForest, GenerativeClassifier])
-def test_tables_with_categories_and_holes(make) -> None:
-    X, label, slips = penguins_with_slips()
     p = make().fit(X, label).suspect_labels(X, label)
     assert p[slips].mean() > 0.6
     assert np.delete(p, slips).mean() < 0.02

@@ -7,17 +7,15 @@ import pandas as pd
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.plots._view import View
 from suffice.report import render_page
 from suffice.report.facts import collect_suspects
 
 
 @pytest.fixture(scope="module")
-def slipped() -> tuple[pd.DataFrame, pd.Series]:
+def slipped(penguins) -> tuple[pd.DataFrame, pd.Series]:
     """Return half of the penguins with four wrong labels."""
-    table = pd.read_csv(penguins_path())
-    label = table.pop("species").copy()
+    table, label = penguins[0], penguins[1].copy()
     label[[9, 169, 199, 299]] = ["Gentoo", "Adelie", "Chinstrap", "Gentoo"]
     return table[1::2].reset_index(drop=True), label[1::2].reset_index(drop=True)
 

@@ -304,7 +304,7 @@ ENDLESS = kinds("naive bayes, laplace, full, shared")
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_a_class_that_stays_away_fades_and_the_file_loads(name, tmp_path):
+def test_a_class_that_stays_away_fades_and_the_file_loads(name, read_back):
     """Its rows weigh 100⁻¹⁷⁰ = 1e-340 in the end: the class is then one without rows, as if it had never come."""
     model, alone = ENDLESS[name]().fit(X, Y), ENDLESS[name]().fit(X[Y < 2], Y[Y < 2])
     batch = X[:6] + 1.0, Y[:6] % 2
@@ -312,8 +312,7 @@ def test_a_class_that_stays_away_fades_and_the_file_loads(name, tmp_path):
         model.partial_fit(*batch, decay=0.01)
         alone.partial_fit(*batch, decay=0.01)
     np.testing.assert_allclose(model.statistics_.weight, [4 / 0.99, 2 / 0.99, 0.0], rtol=1e-14)  # geometric series
-    model.save(tmp_path / "m.suffice")
-    again = load(tmp_path / "m.suffice")
+    again = read_back(model)
     np.testing.assert_array_equal(again.predict_proba(X)[:, 2], 0.0)
     np.testing.assert_allclose(again.predict_proba(X)[:, :2], alone.predict_proba(X), rtol=1e-9, atol=1e-12)
     again.partial_fit(X[:3] + 2.0, [2, 2, 2])
@@ -357,14 +356,13 @@ def test_weights_that_add_up_to_too_much_are_refused():
 
 @pytest.mark.parametrize("scale", [1e-50, 1e46])
 @pytest.mark.parametrize("name", ENDLESS)
-def test_weights_at_the_bounds_give_the_model_of_their_proportions(name, scale, tmp_path):
+def test_weights_at_the_bounds_give_the_model_of_their_proportions(name, scale, read_back):
     """Without smoothing or priors only proportions count."""
     weight = np.arange(1.0, 61.0)
     make = (lambda: NaiveBayes(smoothing=0.0)) if name == "naive bayes" else ENDLESS[name]
     plain, far = make().fit(X, Y, sample_weight=weight), make().fit(X, Y, sample_weight=weight * scale)
     np.testing.assert_allclose(far.predict_log_proba(X), plain.predict_log_proba(X), rtol=1e-9, atol=1e-9)
-    far.save(tmp_path / "m.suffice")
-    np.testing.assert_array_equal(load(tmp_path / "m.suffice").predict_log_proba(X), far.predict_log_proba(X))
+    np.testing.assert_array_equal(read_back(far).predict_log_proba(X), far.predict_log_proba(X))
 
 
 @pytest.mark.slow

@@ -523,9 +523,7 @@ def test_parts_that_no_model_has(gaussian, name, tmp_path):
 def test_an_edited_document_is_noticed(gaussian):
     """Classes in another order would swap their labels; the arrays, and so their sums, are untouched by that."""
     gaussian.document["classes"].reverse()
-    gaussian.pack(sealed=False)
-    with pytest.raises(ModelFileError, match=r"model\.json is not the one that was saved"):
-        load(gaussian.path)
+    refuses(gaussian, r"model\.json is not the one that was saved", sealed=False)
 
 
 def test_labels_cannot_change_places(gaussian):
