@@ -93,6 +93,7 @@ def test_columns_that_say_nothing_of_each_other_hold_no_suspects() -> None:
     """Of 36,000 independent normal cells and a flag of 1 % some hundreds were named; P(p < .001) was .025."""
     rng = RNG(7)
     X = np.column_stack([rng.normal(size=(6000, 6)), rng.random(6000) < 0.01])
+    X[7, 6] = np.nan  # no third value
     found = GaussianDiscriminant().fit(X, np.zeros(6000)).suspect_cells(X)
     assert not found.cells
     assert np.isnan(found.p_value[:, 6]).all()  # one of two numbers is no slip

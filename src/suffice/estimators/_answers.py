@@ -901,7 +901,7 @@ class Answers(State):
         """Return the cells of a table that are probably wrong, given the other cells of their rows and the class.
 
         Each row is judged by a model of this kind, with these settings, of the rows of four other fifths of the table,
-        learned without the cells that a first pass suspects, numbers as normal scores. With x the known cells of a row,
+        learned without the numbers that a first pass suspects, as normal scores. With x the known cells of a row,
         and x₋ⱼ those without cell j, the log odds that it is wrong are
 
             log p(error xⱼ) − log p(x | y) + log p(x₋ⱼ | y) + log(.02 / .98)   in nats,
@@ -909,8 +909,8 @@ class Answers(State):
         where an error is half a value of another row and half any value. The most suspect cell of a row is left out,
         and the others are judged again without it, as long as one has odds above 1: two that contradict each other are
         not both suspects. The p-value of a cell is the share of right cells of its column at least as suspect, by an
-        exponential tail of the root of the log odds, its scale from the body of the column, and no less than
-        of a normal number as suspect of which no other cell tells.
+        exponential tail of the root of the log odds, its scale from the body of the column; and no less than that of a
+        normal number as suspect of which the other cells say nothing.
 
         Parameters
         ----------

@@ -9,8 +9,8 @@ most suspect cell of a row is left out and the others are judged anew without it
 right: blame falls on the cell without which the row becomes ordinary, and not on those that it contradicts. Among the
 cells left one at most is taken to be wrong, so that what speaks against one speaks for the others.
 
-Each row is judged by a model of other rows, learned without the cells that a first pass suspects, in which numbers are
-normal scores: tails and slips of the pen are no reason for a Gaussian to be wide. What remains of √T in a column has an
+Each row is judged by a model of other rows, learned without the numbers that a first pass suspects. Numbers are normal
+scores there: tails and slips of the pen are no reason for a Gaussian to be wide. What remains of √T in a column has an
 exponential tail, whose scale is that of the body of the column, where few cells are wrong.
 """
 
@@ -89,7 +89,8 @@ class _Cells:
     @cached_property
     def suspects(self) -> Flags:
         """Which columns (d,) may be wrong: a number that is one of two, such as 0 or 1, is no slip, however rare."""
-        return np.array([not real or len(np.unique(x)) > 2 for real, x in zip(self.reals, self.values.T, strict=True)])
+        pairs = zip(self.reals, self.values.T, strict=True)
+        return np.array([not real or len(np.unique(x[~np.isnan(x)])) > 2 for real, x in pairs])
 
     def part_with(self, part: Any, positions: Sequence[int], values: Array, known: Flags) -> Any:
         """Return a block of encoded rows with numbers at other values (n, d), and without the cells not known."""
