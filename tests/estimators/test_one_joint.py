@@ -57,6 +57,16 @@ def fitted(request):
     return model, make(), make(3000, seed=5)
 
 
+def test_of_many_rows_few_may_be_distinct(monkeypatch):
+    """They are in groups of their own, or of a fold: the forest is then that of the distinct ones."""
+    X, y = make_repeated()
+    expected = GenerativeClassifier().fit(X, y).score_samples(X)
+    monkeypatch.setattr("suffice.automatic.pooled.rows_judged", lambda *_: 100)
+    model = GenerativeClassifier().fit(X, y, groups=np.arange(len(y)))
+    assert_allclose(model.score_samples(X), expected, rtol=1e-9)
+    assert np.isfinite(model.suspect_cells(X, y).p_value).all()
+
+
 @pytest.fixture(scope="module")
 def every(fitted):
     return fitted[0].sample(6000, random_state=2)[0]

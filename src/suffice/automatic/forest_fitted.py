@@ -59,14 +59,7 @@ class ForestRows(MemberRows):
 
     @classmethod
     def freeze(
-        cls,
-        rows: TableRows,
-        codes: Codes,
-        k: int,
-        weight: Array,
-        *,
-        for_good: bool,
-        units: Units | None = None,
+        cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool, units: Units | None = None
     ) -> Columns:
         return FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, labels=False, units=units)
 

@@ -35,8 +35,7 @@ def may_be_forest(value: HeldFitted) -> bool:
     if isinstance(members, MemberFamily) and members.texts:  # whose leaves have no densities of texts
         return False
     if isinstance(held, MemberStats):
-        part = held.learned.get(LeafSums.name)
-        return isinstance(part, LeafSums) and part.sums is not None and not value.holds_no_rows
+        return _has_leaves(held) and not value.holds_no_rows
     assert isinstance(held, MemberRows)
     unit = row_unit(value.statistics, held)
     return float(held.weight.sum()) * unit >= LEAST_ROWS and len(held.codes) > 0
@@ -45,18 +44,23 @@ def may_be_forest(value: HeldFitted) -> bool:
 def forest_beside(value: HeldFitted, alone: bool = False) -> ForestJoint:
     """Return the joint model by a forest, where there may be one; `alone`, as in a fold, which has no members."""
     held = value.statistics.blocks[-1]
-    if isinstance(held, MemberStats):
+    if isinstance(held, MemberRows) and len(held.codes) > value.most_read:
+        rows = ForestRows(held.rows, held.codes, held.copies, held.weight, held.k)
+        whole = None if alone else value.frozen_statistics  # which has no leaves where few rows are distinct
+        held = rows.distinct(value.most_read) if whole is None or not _has_leaves(whole) else whole
+    if isinstance(held, MemberStats):  # a forest of some of the rows, in whose leaves all are counted
         return joint_forest(value, held)
     assert isinstance(held, MemberRows)
-    if len(held.codes) > value.most_read:  # a forest of some of the rows, in whose leaves all are counted
-        rows = ForestRows(held.rows, held.codes, held.copies, held.weight, held.k)
-        stats = rows.distinct(value.most_read) if alone else value.frozen_statistics
-        return joint_forest(value, cast("MemberStats", stats))
     weight, table = held.weight * row_unit(value.statistics, held), held.rows
     units = units_of(value.statistics, held)
     frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False, units=units)
     reading = frozen.read(table.numbers, table.coded)
     return joint_forest(value, ForestStats.summarize(reading, held.codes, held.k, held.weight))
+
+
+def _has_leaves(stats: MemberStats) -> bool:
+    part = stats.learned.get(LeafSums.name)
+    return isinstance(part, LeafSums) and part.sums is not None
 
 
 def gain_of_forest(value: HeldFitted, gaussian: Fitted) -> float:
