@@ -360,6 +360,9 @@ def test_weight_two_is_a_row_twice(messy):
         assert one["missing"] == pytest.approx(two["missing"], abs=1e-12)
         assert (one["picture"]["bars"], one["distinct"]) == (two["picture"]["bars"], two["distinct"])
     assert twice["repeated"]["repeated"] == weighted["repeated"]["repeated"] + len(X)
+    weight = np.random.default_rng(0).lognormal(size=len(X))
+    table = learned_table(NaiveBayes().fit(X, y, sample_weight=weight)._fitted, [0])
+    assert [table.class_weight.sum(), table.weight.sum()] == pytest.approx([weight.sum()] * 2)
 
 
 def test_a_sample_says_that_it_is_one(rng):

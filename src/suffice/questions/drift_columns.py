@@ -179,10 +179,10 @@ def _cells(part: Any, place: int) -> Array:
     return np.asarray(part[:, place], dtype=np.float64)
 
 
-def learned_side(fitted: Fitted) -> Side:
-    """Return what a model has learned: its statistics, and the rows it keeps."""
+def learned_side(fitted: Fitted, as_weighed: bool = False) -> Side:
+    """Return what a model has learned, its statistics and the rows it keeps: counted as rows, or `as_weighed`."""
     statistics, sample = fitted.statistics, fitted.judges
-    if sample is not None and not _are_copies(sample.weight):
+    if sample is not None and not as_weighed and not _are_copies(sample.weight):
         unit = sample.rows_per_weight
         statistics, sample = statistics.scale(unit), sample.scale(unit)
     weight = np.append(statistics.weight, 0.0)

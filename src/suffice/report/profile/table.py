@@ -129,7 +129,7 @@ def _drawn(n: int, most: int) -> Codes:
 
 def learned_table(fitted: Fitted, positions: Sequence[int]) -> ProfiledTable:
     """Return the table that a model has learned, as far as it knows these columns."""
-    side, sample = learned_side(fitted), fitted.judges
+    side, sample = learned_side(fitted, as_weighed=True), fitted.judges
     columns = []
     for position in positions:
         column = fitted.schema.columns[position]
