@@ -398,6 +398,13 @@ def test_dates_are_kept_and_filled_as_they_were_written(cli, write, tmp_path) ->
     assert 2021 <= dt.datetime.strptime(two[0], "%d/%m/%Y").year <= 2024
 
 
+def test_hours_drawn_are_those_of_the_moment_given(cli, write, tmp_path) -> None:
+    rows = "".join(f"2024-01-{1 + i % 28:02} {i % 24:02}:00,{'ab'[i % 2]}\n" for i in range(90))
+    cli("fit", write("t.csv", "seen,y\n" + rows), "--target", "y", "--model", "nb", "-o", tmp_path / "m").ok()
+    drawn = cli("sample", tmp_path / "m", "-n", 2, "--given", "seen=2024-03-05 10:30:00").out
+    assert [row["seen_hour"] for row in csv.DictReader(io.StringIO(drawn))] == ["10.5", "10.5"]
+
+
 def test_update_and_forget_read_dates_alike(cli, write, tmp_path) -> None:
     model = tmp_path / "m.suffice"
     whole = write("t.csv", visits(WRITTEN["british"]))

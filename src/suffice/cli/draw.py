@@ -84,8 +84,10 @@ def _with_parts(table: Table, dialect: Dialect | None, given: Container[Name]) -
 
     for base in () if dialect is None else dialect.dates:
         for name in [name for name in added(base) if {base, name} <= {*table.column_names} and name not in given]:
-            own = part(days(table[base]), added(base)[name]).cast(table.schema.field(name).type)
-            table = table.set_column(table.column_names.index(name), name, own)
+            own = part(days(table[base]), added(base)[name])
+            kept = own.cast(table.schema.field(name).type, safe=False)  # whole hours, unless the date has minutes
+            kept = kept if kept.cast(own.type) == own else own
+            table = table.set_column(table.column_names.index(name), name, kept)
     return table
 
 
