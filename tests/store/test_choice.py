@@ -3,6 +3,7 @@
 import functools
 import io
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from numpy.testing import assert_array_equal
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, load
 from suffice.automatic import choice, pooled, train
 from suffice.estimate import mixture_starts as starts
+from suffice.files import model_file
 
 
 def numbers(n=300, d=4, k=3, seed=1):
@@ -333,6 +335,15 @@ def test_a_damaged_choice_is_none(saved, choices, part, how):
         parts[part] = {"empty": b"", "flipped": bytes(data), "longer": parts_of(path)[part] + b"\0"}[how]
     pack(path, parts)
     chooses_anew(path, model, X, choices)
+
+
+def test_a_choice_takes_no_more_than_a_model_may(monkeypatch):
+    """All of its arrays together, of which each packed one is eight times its codes."""
+    zeros = {f"x{number}": np.zeros(10**6) for number in range(3)}
+    parts = model_file._choice_parts((zeros, {}), b"{}") | {"model.json": b"{}"}
+    monkeypatch.setattr(model_file, "budget", lambda: 20_000_000)
+    with pytest.raises(ValueError, match="would take 8,000,000 bytes"):
+        model_file._read_choice(SimpleNamespace(names=parts.keys(), read=parts.__getitem__))
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 A zip file names its parts twice, in front of each and in a directory at the end, and nothing forces the two to agree:
 parts may overlap, repeat a name, lie in each other, or claim sizes that their file does not have. Here the parts must
 lie one after the other from the first byte to the directory. They are stored as they are, so that all of them together
-are no larger than the file, but for large arrays, which may be deflated: those together take at most
-`_arrays.budget` in memory, and none is inflated beyond the size that it claims.
+are no larger than the file, but for arrays, which may be deflated: those together take at most `_arrays.budget` in
+memory, and none is inflated beyond the size that it claims.
 """
 
 from __future__ import annotations

@@ -431,7 +431,8 @@ def _read_choice(archive: Archive) -> Written | None:
     document = json.loads(text)
     if document["format"] != CHOICE_FORMAT or document["of"] != hashlib.sha256(archive.read("model.json")).hexdigest():
         return None
-    fields: Fields = {}
+    fields, room = dict[str, Array](), budget()
     for name, digest in document["sha256"].items():
-        fields[name] = read_array(archive, f"{CHOICE_PREFIX}{name}", digest, budget(), SMALL)
+        fields[name] = read_array(archive, f"{CHOICE_PREFIX}{name}", digest, room, SMALL)
+        room -= fields[name].nbytes
     return fields, document["choice"]
