@@ -52,9 +52,7 @@ def test_models_are_compared_by_the_periods_to_come(cli, write, turning) -> None
     assert f"{models['full']['log_loss']:.3f}" in lines
 
 
-def test_a_model_is_judged_by_each_period_as_it_is_and_having_learned_those_before(
-    cli, write, tmp_path, turning
-) -> None:
+def test_a_model_is_judged_by_each_period_as_it_is_and_updated(cli, write, tmp_path, turning) -> None:
     table = turning[["a", "b", "y", "quarter"]]
     first, rest = table[table["quarter"] == 1], table[table["quarter"] > 1]
     model, before = tmp_path / "m.suffice", write("first.csv", first.to_csv(index=False))
@@ -67,6 +65,8 @@ def test_a_model_is_judged_by_each_period_as_it_is_and_having_learned_those_befo
         assert [own[name] for own in found["periods"]] == pytest.approx(getattr(whole, name).tolist(), abs=1e-10)
     assert "never updated" in cli("score", model, data, "--time", "quarter").out
     assert "rows that the model has learned" in cli("score", model, before, "--time", "quarter").err
+    others = write("others.csv", rest.assign(y="other").to_csv(index=False))
+    assert "rows of a class that no period before has" in cli("score", model, others, "--time", "quarter").out
 
 
 def test_what_cannot_be_is_refused_in_words_of_options(cli, write, tmp_path, turning) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +13,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .._files import check_readable, format_of
-from ..errors import count
+from ..errors import DataError, count
 from .answers import (
     Costs,
     Priors,
@@ -171,7 +172,8 @@ class _Asked:
         given = batch.columns, batch.labels, batch.weight, batch.groups
         with progress(common, f"Judging by {self.data.name}"):
             found = self.estimator.validate_forward(*given, time=batch.time, periods=periods, learned=True)
-        _remark_learned(self.estimator.assess(*given).learned, self.data, common)
+        with contextlib.suppress(DataError):  # no row is of a class that the model knows
+            _remark_learned(self.estimator.assess(*given).learned, self.data, common)
         return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
 
     def judged(self, common: Common, missing: tuple[str, ...]) -> Assessment:
