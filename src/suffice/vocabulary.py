@@ -172,7 +172,7 @@ def table_notes(
         yield Note(what, "if they measure or count something, cut them into ranges first", kind=NoteKind.UNCERTAIN)
     if statistics.sample is not None and copies:
         kept, distinct = round(float(statistics.sample.copies.sum())), len(statistics.sample.codes)
-        what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows equal to another one"
+        what = f"held out copies of a row together, {kept - distinct:,} of {kept:,} rows"
         why = "they are equal in every cell and in class, far more often than columns of few values explain"
         yield Note(what, why, kind=NoteKind.COPIED)
     if statistics.sample is not None and subjects:

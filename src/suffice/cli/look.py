@@ -226,7 +226,7 @@ def labels(
 
 
 def _suspects(number: int, fdr: float) -> str:
-    return f"{count(number, 'suspect')}, some {100 * fdr:g} % of suspects being right" if number else "no suspects"
+    return f"{count(number, 'suspect')} (some {100 * fdr:g} % of suspects may be right)" if number else "no suspects"
 
 
 def _refuse_mixture(model: ModelName) -> None:

@@ -171,9 +171,9 @@ class ForwardValidation:
             found.append(self._which_window())
         if self.new.any():
             new = count(int(self.new.sum()), "row")
-            found.append(f"Of a class that no period before has: {new}, wrong, in no set, and not in the loss.")
+            found.append(f"{new} of a class that no period before has: wrong, in no set, left out of the loss.")
         if self.unlabelled:
-            found.append(f"Without a label, neither learned nor judged: {count(self.unlabelled, 'row')}.")
+            found.append(f"{count(self.unlabelled, 'row')} without a label, neither learned nor judged.")
         return found
 
     def _which_window(self) -> str:
