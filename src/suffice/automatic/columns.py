@@ -361,6 +361,7 @@ class FrozenColumns:
 
     @cached_property
     def projections(self) -> dict[str, Projection]:
+        """What each cell adds to coordinates in the leading directions, by version of the Gaussian block."""
         sizes = [len(known) for known in self.vocabulary]
         return {
             kind: Projection.of(

@@ -83,7 +83,7 @@ def _quantiles(x: Array, weight: Array, shares: Array) -> Array:
 def leading(cells: Callable[[slice], Array], n: int, p: int) -> Array:
     """Return the leading principal directions (p, r) of n rows: all that they span, if these are not too many.
 
-    `cells` gives those of some rows; of more rows than columns, never all at once.
+    `cells` gives those of a slice of the rows: of many rows and columns it is asked part by part.
     """
     if min(n, p) > SMALL * MOST_DIRECTIONS:  # most directions would be found for nothing
         every = np.nan_to_num(cells(slice(n))) if p > n else None
@@ -108,9 +108,9 @@ def _gram(cells: Callable[[slice], Array], n: int, p: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """What each cell adds to the coordinates: of so many `numbers` those `used`, in units of `center` and `scale`, by
-    `loading` (p, r), and the levels of each category by a table (levels + 2, r), which ends with an unknown level and a
-    missing cell.
+    """What each cell adds to the coordinates: of the first `numbers` columns those `used`, in units of `center` and
+    `scale`, by `loading` (p, r); the levels of each category by a table (levels + 2, r), which ends with an unknown
+    level and a missing cell.
     """
 
     numbers: int

@@ -27,7 +27,7 @@ CELL_ROWS = 8.0  # distinct ones in each, where rows are few
 MOST_LEVELS = 2**15 - 2  # with cells of their own: numbers of cells have 16 bits
 MISSING = -1
 PSEUDO = 0.5  # pseudo-count of each level, and of one that was never seen
-TOLD = 0.02  # nats of log-loss, at most, that an order of levels may tell of labels of equal shares it was made of
+TOLD = 0.02  # nats of log-loss, at most, that an order of levels may tell of its labels, where classes are as common
 FAR = 8.0  # normal scores beyond which no cell has its middle
 
 Cells = NDArray[np.int16]  # (n, d): numbers of cells, −1 where missing
@@ -332,8 +332,8 @@ def _ordered(held: Array, most: float, alone: Flags) -> Codes:
     classes' shares (k, levels) differ, then the others, the rarest last, and at the end those shown by one row `alone`.
 
     An order by shares tells of the labels it is made of, and rows that are judged by trees are among these: of noise,
-    some (k − 1)(levels − 1) / 2n nats of log-loss. So shares order no more levels than keep that small beside what
-    there is to be told: of a rare class it is little.
+    some (k − 1)(levels − 1) / 2n nats of log-loss. So shares order no more levels than keep that small beside the
+    entropy of the classes, which is little where one is rare.
     """
     weight = held.sum(axis=0)
     if not len(weight):  # of a column without a cell among these rows
