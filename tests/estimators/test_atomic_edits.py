@@ -13,9 +13,7 @@ from suffice.errors import SufficeError
 NAN = np.nan
 ESTIMATORS = kinds(
     "full, shared, diagonal, spherical, prior, oas, loo, laplace, single components, mixture, automatic, forest"
-) | {
-    "joint block": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
-}
+) | {"joint block": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"})}
 NEW = [[1.0, 2.0, 3.0], [2.0, 1.0, 0.0]]
 EDITS = {
     "add: an infinite cell": lambda m, other: m.partial_fit([[np.inf, 1.0, 2.0]], ["ash"]),

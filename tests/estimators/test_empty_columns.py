@@ -13,9 +13,7 @@ from suffice.notes import Kind
 
 ROWS = 80
 NUMBERS = kinds("full, shared, diagonal, rda, laplace, single components")
-MIXED = kinds("naive bayes, generative, forest") | {
-    "named": lambda: NaiveBayes({"number": "laplace"}),
-}
+MIXED = kinds("naive bayes, generative, forest") | {"named": lambda: NaiveBayes({"number": "laplace"})}
 KINDS = ("number", "text", "truth")
 LONG = [("generative", "number"), ("generative", "text"), ("forest", "truth")]
 CASES = [*((name, "number") for name in (*NUMBERS, "named")), *(("naive bayes", kind) for kind in KINDS), *LONG]

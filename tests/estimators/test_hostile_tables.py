@@ -34,9 +34,7 @@ NUMBERS = kinds("full, shared, diagonal, spherical shared, prior, ledoit-wolf, l
     "unrepaired": lambda: GaussianDiscriminant(shrinkage=0.0),
     "bic": lambda: MixtureDiscriminant(n_init=1, random_state=0),
 }
-MIXED = kinds("naive bayes, automatic, forest") | {
-    "laplace": lambda: NaiveBayes({0: "laplace"}),
-}
+MIXED = kinds("naive bayes, automatic, forest") | {"laplace": lambda: NaiveBayes({0: "laplace"})}
 COUNTS = kinds("multinomial, poisson, bernoulli")
 ALL = NUMBERS | MIXED | COUNTS
 

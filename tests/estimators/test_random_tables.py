@@ -16,9 +16,7 @@ from suffice.errors import SufficeError
 TRIES = int(os.environ.get("SUFFICE_TABLES", "4"))
 MODELS = kinds(
     "full, shared unbiased, diagonal, spherical shared, half shared, oas, prior, naive bayes, laplace, automatic"
-) | {
-    "mixture": lambda: MixtureDiscriminant(random_state=0),
-}
+) | {"mixture": lambda: MixtureDiscriminant(random_state=0)}
 NO_EDITS = ("mixture",)  # their components belong to one fit
 
 

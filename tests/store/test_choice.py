@@ -339,8 +339,7 @@ def test_a_damaged_choice_is_none(saved, choices, part, how):
 
 def test_a_choice_takes_no_more_than_a_model_may(monkeypatch):
     """All of its arrays together, of which each packed one is eight times its codes."""
-    zeros = {f"x{number}": np.zeros(10**6) for number in range(3)}
-    parts = model_file._choice_parts((zeros, {}), b"{}") | {"model.json": b"{}"}
+    parts = model_file._choice_parts(({f"x{i}": np.zeros(10**6) for i in range(3)}, {}), b"{}") | {"model.json": b"{}"}
     monkeypatch.setattr(model_file, "budget", lambda: 20_000_000)
     with pytest.raises(ValueError, match="would take 8,000,000 bytes"):
         model_file._read_choice(SimpleNamespace(names=parts.keys(), read=parts.__getitem__))

@@ -255,6 +255,21 @@ def test_no_memory_is_spent_on_a_bomb(gaussian, monkeypatch, claimed):
     refused_within(gaussian.path, 20_000_000, "claims a size" if claimed > 1000 else "no zip file")
 
 
+def test_a_deflated_part_is_one_whole_stream(gaussian):
+    """Damage is told like any other, and no bytes hide behind it; the last part is followed by the directory."""
+    gaussian.pack(deflated=[[*gaussian.members][-1]])
+    with zipfile.ZipFile(gaussian.path) as archive:
+        last, end = archive.infolist()[-1], archive.start_dir
+    saved = gaussian.path.read_bytes()
+    longer = saved.replace(struct.pack("<I", last.compress_size), struct.pack("<I", last.compress_size + 6))
+    longer = longer[:end] + b"hidden" + longer[end:-6] + struct.pack("<IH", end + 6, 0)
+    damaged = [saved[:i] + bytes([saved[i] ^ 255]) + saved[i + 1 :] for i in range(end - last.compress_size, end)]
+    for data in (longer, *damaged):
+        gaussian.path.write_bytes(data)
+        with pytest.raises(ModelFileError, match="no zip file that can be read"):
+            load(gaussian.path)
+
+
 def test_large_arrays_are_deflated_and_may_as_well_be_stored(large):
     """And text is stored, so that no document takes more than a multiple of its file."""
     with zipfile.ZipFile(large.path) as file:
@@ -547,12 +562,9 @@ def test_a_sum_cannot_be_left_out(gaussian):
 def test_a_file_cannot_claim_to_be_older_than_it_is(gaussian):
     """Files of format 1 had no sum of model.json, so they do not hold one."""
     gaussian.document["version"] = 1
-    text = json.dumps(gaussian.document)
-    with zipfile.ZipFile(gaussian.path, "w") as archive:
-        archive.writestr("model.json", text)
-        archive.writestr("model.sha256", hashlib.sha256(text.encode()).hexdigest())
-        for name, data in gaussian.members.items():
-            archive.writestr(f"{name}.npy", data)
+    gaussian.pack()
+    with zipfile.ZipFile(gaussian.path, "a") as archive:
+        archive.writestr("model.sha256", hashlib.sha256(archive.read("model.json")).hexdigest())
     with pytest.raises(ModelFileError, match=r"'model\.sha256', which is no part of a model"):
         load(gaussian.path)
 

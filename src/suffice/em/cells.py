@@ -150,11 +150,7 @@ class Units:
 
 
 def climb_from(
-    problem: PatternProblem,
-    weight: Array,
-    units: Units,
-    form: type[Scatter],
-    most_steps: int | None = None,
+    problem: PatternProblem, weight: Array, units: Units, form: type[Scatter], most_steps: int | None = None
 ) -> tuple[GaussianStats, Climb]:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter

@@ -890,13 +890,7 @@ class Answers(State):
     # --- which cells are wrong ----------------------------------------------------------------------------------------
 
     def suspect_cells(
-        self,
-        X: object,
-        y: object = None,
-        groups: object = None,
-        *,
-        fdr: float = 0.1,
-        missing_columns: str = "error",
+        self, X: object, y: object = None, groups: object = None, *, fdr: float = 0.1, missing_columns: str = "error"
     ) -> SuspectCells:
         """Return the cells of a table that are probably wrong, given the other cells of their rows and the class.
 

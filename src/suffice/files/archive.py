@@ -15,7 +15,8 @@ import math
 import os
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -37,17 +38,28 @@ class DamagedArchive(ValueError):
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive whose parts have been looked over: their names, and what reads one of them."""
+    """An archive whose parts have been looked over: their names, and where in the file the data of each begin."""
 
-    names: frozenset[str]
+    names: Set[str]
+    _starts: Mapping[str, int]
+    _file: IO[bytes]
     _zip: zipfile.ZipFile
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a part; DamagedArchive if it is not there, or not the one that was written."""
         if name not in self.names:
             raise DamagedArchive(f"the part {name!r} is missing")
-        with _refusals(), self._zip.open(name) as part:
-            return part.read(self._zip.getinfo(name).file_size)
+        info = self._zip.getinfo(name)
+        with _refusals(), self._zip.open(name) as part:  # whose header names the same part
+            if info.compress_type == zipfile.ZIP_STORED:
+                return part.read()
+            self._file.seek(self._starts[name])
+            stream = zlib.decompressobj(-zlib.MAX_WBITS)
+            data = stream.decompress(self._file.read(info.compress_size), info.file_size + 1)
+            whole = stream.eof and not stream.unused_data and len(data) == info.file_size
+            if not whole or zlib.crc32(data) != info.CRC:
+                raise zipfile.BadZipFile(f"{name!r} is not what it claims to be")
+            return data
 
 
 @contextmanager
@@ -58,8 +70,8 @@ def open_archive(file: IO[bytes]) -> Iterator[Archive]:
         archive = zipfile.ZipFile(file)
     with archive:
         with _refusals():
-            _check_parts(file, archive, size)
-        yield Archive(frozenset(info.filename for info in archive.infolist()), archive)
+            starts = _starts(file, archive, size)
+        yield Archive(starts.keys(), starts, file, archive)
 
 
 @contextmanager
@@ -78,17 +90,18 @@ def _refusals() -> Iterator[None]:
         ValueError,  # names that do not decode, places before the beginning
         OverflowError,
         struct.error,
+        zlib.error,
         MemoryError,
     ) as error:
         raise DamagedArchive(f"it is no zip file that can be read ({error})") from error
 
 
-def _check_parts(file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
-    """Raise DamagedArchive unless the parts lie one after the other and say the same in both places."""
+def _starts(file: IO[bytes], archive: zipfile.ZipFile, size: int) -> dict[str, int]:
+    """Return where the data of each part begin; DamagedArchive unless the parts lie one after the other."""
     parts = sorted(archive.infolist(), key=lambda info: info.header_offset)
     if len({info.filename for info in parts}) < len(parts):
         raise DamagedArchive("two of its parts have one name")
-    end, room = 0, budget()
+    starts, end, room = dict[str, int](), 0, budget()
     for info in parts:
         name, stored = info.filename, info.compress_type == zipfile.ZIP_STORED
         room -= 0 if stored else info.file_size
@@ -99,9 +112,11 @@ def _check_parts(file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
             raise DamagedArchive(f"the part {name!r} does not lie where the one before it ends")
         file.seek(end)
         head = HEADER.unpack(file.read(HEADER.size))
-        end += HEADER.size + head[-2] + head[-1] + info.compress_size
+        starts[name] = end + HEADER.size + head[-2] + head[-1]
+        end = starts[name] + info.compress_size
     if end != archive.start_dir:
         raise DamagedArchive("it holds bytes that belong to no part")
+    return starts
 
 
 def as_npy(values: Stored) -> bytes:

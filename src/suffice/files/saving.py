@@ -132,10 +132,7 @@ def _check_sample(blocks: tuple[Block, ...], statistics: ByClass) -> None:
 
 
 def save_checked(
-    path: str | os.PathLike[str],
-    fitted: Fitted,
-    params: Mapping[str, object],
-    over_anything: bool = False,
+    path: str | os.PathLike[str], fitted: Fitted, params: Mapping[str, object], over_anything: bool = False
 ) -> Origin:
     """Write a model with its estimator's parameters; return the name and the fingerprint of the file.
 

@@ -128,10 +128,7 @@ class Judged:
 
 
 def choose_strength(
-    prior: NormalInverseWishart,
-    blocks: Sequence[Judged],
-    judges: Judges,
-    told: Settings,
+    prior: NormalInverseWishart, blocks: Sequence[Judged], judges: Judges, told: Settings
 ) -> NormalInverseWishart | None:
     """Return the prior with a strength, and share `pooled` if that is None, by its leave-one-out log loss.
 
