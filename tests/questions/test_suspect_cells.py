@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import false_discovery_control, multivariate_normal
+from scipy.stats import cauchy, false_discovery_control, multivariate_normal, norm
 from sklearn.metrics import average_precision_score
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant
@@ -98,6 +98,10 @@ def test_columns_that_say_nothing_of_each_other_hold_no_suspects() -> None:
     assert not found.cells
     assert np.isnan(found.p_value[:, 6]).all()  # one of two numbers is no slip
     assert np.mean(found.p_value[:, :6] < 0.001) < 0.0015
+    z = rng.normal(size=(3000, 8))
+    odds = np.log(0.5 + 0.5 * cauchy.pdf(z) / norm.pdf(z)) + np.log(0.02 / 0.98)
+    for many in (0.0, 2.5):  # by which log odds are lower where hundreds of cells in a row may be the wrong one
+        assert np.mean(cell_pvalues(odds - many) < 0.001) < 0.0015
 
 
 def test_adjusted_pvalues_are_those_of_benjamini_and_yekutieli() -> None:

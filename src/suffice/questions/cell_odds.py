@@ -352,7 +352,7 @@ def cell_pvalues(odds: Array) -> Array:
         beyond = 1.0 - np.searchsorted(np.sort(own), own, side="left") / (len(own) + 1.0)
         tail = share * np.exp(-np.maximum(own - start, 0.0) / max(scale, common, 1e-9))
         out[known[:, p], p] = np.where(own > start, tail, beyond)
-    return np.asarray(np.maximum(out, np.exp(np.interp(odds - ODDS, ALONE, LOG_TAIL, left=-np.inf))))
+    return np.asarray(np.maximum(out, np.exp(np.interp(odds - ODDS, ALONE, LOG_TAIL))))
 
 
 def _tail(excess: Array) -> tuple[float, float, float]:
