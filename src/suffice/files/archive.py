@@ -157,7 +157,7 @@ def _packed_column(cells: Array) -> tuple[Array, Array]:
     levels, codes = np.unique(cells, return_inverse=True)
     few = len(levels) <= 1 << 16
     kept = codes.astype(f"u{_width(len(levels), cells.itemsize)}") if few else cells
-    return levels[: len(levels) * few], np.asarray(kept.view(np.uint8).reshape(len(cells), -1).T.ravel())
+    return levels if few else levels[:0], np.asarray(kept.view(np.uint8).reshape(len(cells), -1).T.ravel())
 
 
 def _width(levels: int, itemsize: int) -> int:
