@@ -133,6 +133,12 @@ class Trees:
         """Return which rows (n,) had a part in the structure of a tree, or of each of some (t, 1): equal rows alike."""
         return bagged(reading, tree, self.share)
 
+    def ends(self, reading: ForestReading) -> tuple[Codes, Flags]:
+        """Return the leaf of each row in each tree, and which trees judge it, (t, n): those that had not seen it."""
+        leaves = self.packed.leaves_of(reading.cells, 0, len(self))
+        bags = np.broadcast_to(self.in_bag(reading, np.arange(len(self))[:, None]), leaves.shape)
+        return leaves, ~bags | bags.all(axis=0)
+
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         names = ("column", "threshold", "left", "right", "roots")

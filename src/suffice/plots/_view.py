@@ -202,10 +202,9 @@ class View:
             levels = (False, True)
         if levels is None:
             return NewColumn(column.name, column.kind, cells, form=column.form)
-        found = [None if np.isnan(cell) else levels[int(cell)] for cell in cells]
-        if column.kind is Kind.NUMERIC:
-            return NewColumn(column.name, column.kind, np.array(found, dtype=np.float64))
-        return NewColumn(column.name, column.kind, np.fromiter(found, dtype=object))
+        found = np.array([*levels, None], dtype=object)[np.where(np.isnan(cells), -1, cells).astype(np.int64)]
+        values = found.astype(np.float64) if column.kind is Kind.NUMERIC else found
+        return NewColumn(column.name, column.kind, values)
 
     def _codes(self, y: object, n: int) -> Codes:
         every, codes = label_codes(y, n, self.classes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..schema import Level, Name
 from .frames import frame_of
 from .held_out import ColumnJudge
 
-SAME = 1e-9  # nats between losses that rounding explains
+SAME, DIGITS = 1e-9, 9  # nats between losses that rounding explains, and how many digits that leaves
 BY_COLUMN = 1.0  # nats that a worthless column wins or loses in all rows together: √2 times the spread of ½ χ²₁
 SEARCHED = 1000  # rows by which columns are searched for, before all are asked whether these suffice
 TRIED = 12  # columns looked at in a step where there are more, those that gained most when last looked at
@@ -183,12 +183,14 @@ def fewest(names: Sequence[Name], within: float, losses: Sequence[Callable[[Sequ
                 chosen = fewer
                 best[len(chosen)] = search.loss(chosen)
         chosen = chosen if search.loss(chosen) <= goal else enough
-    while chosen:
-        fewer = search.without_one(chosen)
+    needed = set[int]()  # columns missed too much among more than those chosen are missed so among these
+    while len(needed) < len(chosen):
+        fewer = search.without_one(chosen, keep=needed)
         if search.loss(fewer) > goal:
-            fewer = search.without_one(chosen, tried=len(chosen))
+            fewer = search.without_one(chosen, keep=needed, tried=len(chosen))
         if search.loss(fewer) > goal:
             break
+        needed |= search.needed(chosen, goal)
         chosen = fewer
     return chosen
 
@@ -234,22 +236,16 @@ class _Search:
         before = self.loss(chosen)
         for j in left:
             self._gain[j] = before - self.loss([*chosen, j])
-        found = list[int]()
-        while left and len(found) < count:
-            found.append(self._most([j for j in self.by_name if j in left], lambda j: self._gain[j]))
-            left.remove(found[-1])
-        return found
+        return sorted((j for j in self.by_name if j in left), key=lambda j: -round(self._gain[j], DIGITS))[:count]
 
-    def without_one(self, chosen: Sequence[int], keep: Sequence[int] = (), tried: int = TRIED // 2) -> list[int]:
+    def needed(self, chosen: Sequence[int], goal: float) -> set[int]:
+        """Return the columns without which, of those looked at, the others are beyond the goal."""
+        return {j for j in chosen if self._known.get(frozenset(chosen) - {j}, goal) > goal}
+
+    def without_one(self, chosen: Sequence[int], keep: Collection[int] = (), tried: int = TRIED // 2) -> list[int]:
         """Return the columns without the one that is missed least, of so many and none to keep."""
         out = sorted((j for j in chosen if j not in keep), key=lambda j: self._missed[j])[:tried]
         for j in out:
             self._missed[j] = self.loss([i for i in chosen if i != j]) - self.loss(chosen)
-        gone = self._most([j for j in self.by_name if j in out], lambda j: -self._missed[j])
+        gone = min((j for j in self.by_name if j in out), key=lambda j: round(self._missed[j], DIGITS))
         return [j for j in chosen if j != gone]
-
-    @staticmethod
-    def _most(columns: Sequence[int], value: Callable[[int], float]) -> int:
-        """Return the first column whose value is the largest to within rounding."""
-        values = [value(j) for j in columns]
-        return next(j for j, own in zip(columns, values, strict=True) if own >= max(values) - SAME)

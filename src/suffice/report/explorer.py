@@ -34,7 +34,7 @@ SCRIPTS = (
     "form.js",
 )
 ALWAYS = ("table.js",)  # what pages without a form have as well
-TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity|-?\d+\.0(?![\d.eE])')  # texts, and numbers written otherwise
+TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|Infinity|(?<!-0)\.0(?![\d.eE])')  # texts, and what is put otherwise
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -299,4 +299,4 @@ def _as_browsers_read(token: re.Match[str]) -> str:
     text = token[0]
     if text == "NaN":
         raise ValueError("JSON has no NaN")
-    return text if text[0] == '"' or text == "-0.0" else text.removesuffix(".0").replace("Infinity", "1e999")
+    return text if text[0] == '"' else {"Infinity": "1e999", ".0": ""}[text]

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ..._arrays import Array, Codes, np
+from ..._derived import memoize
 from ...errors import DataError, ExportError
 from ...export.program import Term
 from ...forest import FrozenForest, LeafArrays, TreeScores
@@ -186,13 +187,9 @@ class ForestMember(TreeMember):
         Where some columns are `hidden`, or levels that no other row has, they are judged by the leaves in which the
         other cells end, but are of those in which all of them do.
         """
-        reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares
-        shown = sample.cells(hidden, sample.unseen)
-        own = leaves = trees.packed.leaves_of(reading.cells, 0, len(trees))
-        if shown is not reading.cells:
-            leaves = trees.packed.leaves_of(shown, 0, len(trees))
-        bags = np.broadcast_to(trees.in_bag(reading, np.arange(len(trees))[:, None]), own.shape)
-        free = ~bags | bags.all(axis=0)
+        trees, pi, shown = self.frozen.labels, self.shares, sample.cells(hidden, sample.unseen)
+        own, free = trees.ends(sample.rows.forest) if hidden is None else memoize(sample.rows.forest, trees.ends)
+        leaves = own if shown is sample.rows.forest.cells else trees.packed.leaves_of(shown, 0, len(trees))
         counts, at = self.counts.T, np.asarray(strengths, dtype=np.float64)
         total = trees.packed.left_out_shares(own, leaves, free, counts, sample.codes, sample.removed, pi, at)
         return np.asarray(np.log(total / free.sum(axis=0)[:, None]) - np.log(pi))
