@@ -120,3 +120,15 @@ def fitted_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 def model(fitted_once: Callable[[str], Path], tmp_path: Path) -> Path:
     """A copy of the naive Bayes model, to be read and edited."""
     return Path(shutil.copy(fitted_once("nb"), tmp_path / "penguins.suffice"))
+
+
+@pytest.fixture
+def learned_half(cli, tmp_path):
+    def learned(penguins, *words):
+        first, second, model = (tmp_path / name for name in ("first.csv", "second.csv", "first.suffice"))
+        penguins[:170].to_csv(first, index=False)
+        penguins[170:].to_csv(second, index=False)
+        cli("fit", first, "--target", "species", "--model", "nb", *words, "-o", model).ok()
+        return model, second
+
+    return learned

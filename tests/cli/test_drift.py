@@ -12,15 +12,9 @@ from suffice.datasets import penguins_path
 
 
 @pytest.fixture
-def halves(cli, tmp_path):
+def halves(learned_half):
     """A model of one half of the penguins, and the other half in a file."""
-    penguins = pd.read_csv(penguins_path()).sample(frac=1, random_state=0)
-    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    penguins[:170].to_csv(first, index=False)
-    penguins[170:].to_csv(second, index=False)
-    model = tmp_path / "first.suffice"
-    cli("fit", first, "--target", "species", "--model", "nb", "-o", model).ok()
-    return model, second
+    return learned_half(pd.read_csv(penguins_path()).sample(frac=1, random_state=0))
 
 
 def test_nothing_has_moved_between_halves(cli, halves) -> None:

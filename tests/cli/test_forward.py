@@ -29,8 +29,7 @@ def turning() -> pd.DataFrame:
 
 
 def told(cli, *words):
-    done = cli(*words, "--json").ok()
-    return json.loads(done.out)
+    return json.loads(cli(*words, "--json").ok().out)
 
 
 def test_models_are_compared_by_the_periods_to_come(cli, write, turning) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 
 def looked(cli, *words):
-    done = cli("look", *words, "--json").ok()
-    return json.loads(done.out)
+    return json.loads(cli("look", *words, "--json").ok().out)
 
 
 @pytest.fixture

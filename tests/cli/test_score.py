@@ -16,22 +16,16 @@ from suffice.questions import tally
 
 
 @pytest.fixture
-def halves(cli, tmp_path):
+def halves(learned_half):
     """A model of one half of the penguins with few columns, which is often wrong, and the other half in a file."""
     penguins = pd.read_csv(penguins_path()).sample(frac=1, random_state=0)
     penguins = penguins[["species", "bill_length_mm", "sex", "year"]]
     penguins["copies"] = 1 + np.arange(len(penguins)) % 3
-    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    penguins[:170].to_csv(first, index=False)
-    penguins[170:].to_csv(second, index=False)
-    model = tmp_path / "first.suffice"
-    cli("fit", first, "--target", "species", "--model", "nb", "--drop", "copies", "-o", model).ok()
-    return model, second
+    return learned_half(penguins, "--drop", "copies")
 
 
 def scored(cli, model, data, *words):
-    done = cli("score", model, data, "--target", "species", "--json", *words).ok()
-    return json.loads(done.out)
+    return json.loads(cli("score", model, data, "--target", "species", "--json", *words).ok().out)
 
 
 def predicted(cli, model, data, *words):

@@ -161,7 +161,7 @@ def test_folds_hold_whole_groups_and_all_classes(rng):
     for _ in range(50):
         groups = rng.integers(0, 25, 200)
         codes = (groups + rng.integers(0, 2, 200)) % 3
-        place = deal_groups(np.unique(groups, return_inverse=True)[1], codes)
+        place = deal_groups(np.unique(groups, return_inverse=True)[1], codes, np.arange(200, dtype=np.uint64))
         assert all(len(np.unique(place[groups == g])) == 1 for g in np.unique(groups))
         sizes = np.bincount(place, minlength=5)
         assert sizes.max() <= 2 * sizes.min()

@@ -14,9 +14,9 @@ import pytest
 from kinds import kinds
 from numpy.testing import assert_allclose
 
-from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, NormalInverseWishart
 from suffice.errors import SettingError
-from suffice.questions import held_out
+from suffice.questions import held_out, learning_curve
 
 NUMBERS = ["width", "height", "depth", "tilt"]
 MODELS = kinds("full, shared unbiased, diagonal, half shared, loo, mixture, naive bayes, forest, automatic") | {
@@ -118,6 +118,7 @@ ASKED: dict[str, tuple[str, Callable[[Form], Any]]] = {
     "priors": ("c", lambda form: form.model.adapt_priors(form.holed)),
     "drift": ("_j", Form.drift),
     "loss": ("", lambda form: form.model.quality().log_loss),
+    "curve": ("", lambda form: form.model.learning_curve(*form.learned, form.weight, draws=1).losses),
 }
 
 
@@ -154,6 +155,7 @@ def answers(form: Form) -> dict[str, np.ndarray]:
 def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, read_back, monkeypatch):
     monkeypatch.setattr(held_out, "MOST", 3)  # folds: models of each are what takes the time
     monkeypatch.setattr(held_out, "FEWEST", 3)
+    monkeypatch.setattr(learning_curve, "FEWEST", ROWS)
     plain = told(kind, "plain")
     first = answers(plain)
     assert len(first) >= len(ASKED) - 2
@@ -180,3 +182,18 @@ def test_sets_and_pvalues_do_not_depend_on_units_where_learned_rows_miss_cells(k
         found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, CODES), model.predict_set(X, 0.2)])
     for first, retold in zip(*found, strict=True):
         assert_allclose(retold, first, rtol=1e-7)  # sets exactly; sums of numbers in other units round otherwise
+
+
+def test_names_of_groups_and_the_order_of_columns_deal_no_group_elsewhere():
+    group = np.arange(ROWS) // 3
+    first = GaussianDiscriminant(shared=True).fit(TABLE[NUMBERS], CODES, groups=group)
+    found = GaussianDiscriminant(shared=True).fit(TABLE[NUMBERS[::-1]], CODES, groups=100 - group)
+    assert_allclose(found.importance().mean[::-1], first.importance().mean, rtol=1e-6)
+
+
+def test_equal_rows_of_several_groups_grow_the_trees_of_one_row_with_their_weight():
+    y, turn = RNG.integers(0, 2, 400), RNG.uniform(0, 2 * np.pi, 400)
+    X = np.column_stack([np.round(3 * np.cos(turn) + y), np.round(3 * np.sin(turn))])
+    one, two = GenerativeClassifier().fit(X, y), GenerativeClassifier().fit(X, y, groups=np.arange(400) // 2)
+    assert any("a forest" in note.what for note in one.notes_)
+    assert_allclose(two.score_samples(X), one.score_samples(X), rtol=1e-9)

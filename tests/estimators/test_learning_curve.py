@@ -16,6 +16,7 @@ from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest
 from suffice.errors import DataError, SettingError
 from suffice.questions import learning_curve as curves
 from suffice.questions.learning_curve import FOLDS, ONE_IN, LearningCurve
+from suffice.stats.rows import content, mixed
 
 APART = 2.0  # standard deviations between two classes
 
@@ -101,7 +102,8 @@ def test_it_is_what_models_of_the_same_rows_lose():
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 150)
     curve = GaussianDiscriminant().learning_curve(X, y, weight, draws=1, random_state=3)
     codes = np.searchsorted(["high", "low"], y)
-    fold, rank = curves.deal(codes, np.random.default_rng([3, 0]))
+    salt = np.random.default_rng([3, 0]).integers(2**64 - 1, dtype=np.uint64)
+    fold, rank = curves.dealt(codes, mixed(content([X], 150) ^ salt))
     for number in range(FOLDS):
         rest, others = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
         for s, part in enumerate(curves.nested(codes, others, rank)):

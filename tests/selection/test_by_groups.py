@@ -10,7 +10,7 @@ from suffice.densities import Diagonal, Full
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
 from suffice.leave_one_out.rda import GroupFolds
-from suffice.stats.rows import deal_groups
+from suffice.stats.rows import content, deal_groups
 
 
 def subjects(rng, count, d=6):
@@ -46,7 +46,7 @@ def test_losses_are_those_of_refits_without_each_fold(name, cells, rng):
     ones, family = np.ones(len(y)), GaussianFamily(structure=structure, shared=shared)
     folds = GroupFolds.of([(family, X)], y, ones, 4, group, whole)
     covariance = "full" if structure is Full else "diagonal"
-    place, expected = deal_groups(group, y), np.full(len(y), np.nan)
+    place, expected = deal_groups(group, y, content([X], len(y))), np.full(len(y), np.nan)
     for fold in range(5):
         rest, own = place != fold, np.flatnonzero((place == fold) & (y != 3))
         model = GaussianDiscriminant(covariance, shared=shared, **options).fit(X[rest], y[rest])

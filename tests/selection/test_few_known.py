@@ -37,8 +37,7 @@ def hiding(X: np.ndarray, left: int, seed: int) -> np.ndarray:
 def by_own_weights(model: GenerativeClassifier, X: object) -> np.ndarray:
     """Return log posteriors under the weights of the stack, however little is known of a row."""
     fitted = model._fitted
-    pool = replace(fitted.pool, sample=None)
-    return pool.log_posterior(fitted._read(fitted.rows(X)))
+    return replace(fitted.pool, sample=None).log_posterior(fitted._read(fitted.rows(X)))
 
 
 @pytest.fixture(scope="module")

@@ -147,8 +147,7 @@ def weighted_parts(draw):
     each = {"min_size": n, "max_size": n}
     codes = np.array(draw(st.lists(st.integers(0, k - 1), **each)))
     weight = np.array(draw(st.lists(st.sampled_from([0.25, 1.0, 2.0, 7.0, 1e3]), **each)))
-    parts = np.array(draw(st.lists(st.integers(0, 3), **each)))
-    return X, codes, k, weight, parts
+    return X, codes, k, weight, np.array(draw(st.lists(st.integers(0, 3), **each)))
 
 
 @settings(max_examples=80, deadline=None)

@@ -17,8 +17,7 @@ def mixed_rows(rng, n, decimals=6):
     X = rng.normal(size=(n, 3)).round(decimals)
     X[rng.random((n, 3)) < 0.1] = np.nan
     colours = CodedColumns((LEVELS,), (rng.integers(-1, 3, n),))
-    words = csr_array(rng.poisson(0.5, (n, 4)).astype(float))
-    return X, colours, words
+    return X, colours, csr_array(rng.poisson(0.5, (n, 4)).astype(float))
 
 
 def take(rows, index):

@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from as_read import cells, kinds
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -15,17 +16,6 @@ from suffice.schema import Kind
 from suffice.table import factorize, read_table, recode
 
 NAN = float("nan")
-
-
-def kinds(X):
-    return [column.kind.value for column in read_table(X).schema.columns]
-
-
-def cells(X, position=0):
-    """Return a column as its levels by row, None where missing."""
-    levels, codes = read_table(X).categories(position)
-    assert len(set(levels)) == len(levels)
-    return [None if code < 0 else levels[code] for code in codes.tolist()]
 
 
 # --- one table, many containers ---

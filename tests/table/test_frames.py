@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from as_read import cells, kinds
 from numpy.testing import assert_array_equal
 
 from suffice import NaiveBayes
@@ -15,16 +16,6 @@ from suffice.errors import DataError, SchemaError
 from suffice.table import label_values, read_table
 
 NAN = float("nan")
-
-
-def kinds(X):
-    return [column.kind.value for column in read_table(X).schema.columns]
-
-
-def cells(X, position=0):
-    levels, codes = read_table(X).categories(position)
-    assert len(set(levels)) == len(levels)
-    return [None if code < 0 else levels[code] for code in codes.tolist()]
 
 
 def pandas(values, dtype=None):

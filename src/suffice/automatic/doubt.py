@@ -110,12 +110,12 @@ def _log_odds(log_p: Array) -> Array:
 
 def _left(copies: Codes, sample: Sample, groups: Codes | None) -> Codes:
     """Return how many copies of each row (n, folds) are in models without each fold; rows of a group leave together."""
-    left = np.repeat(copies[:, None], FOLDS, axis=1)
+    left, own = np.repeat(copies[:, None], FOLDS, axis=1), content(sample.rows)
     if groups is not None:
-        return np.where(deal_groups(groups, sample.codes, FOLDS)[:, None] == np.arange(FOLDS), 0, left)
+        return np.where(deal_groups(groups, sample.codes, own, FOLDS)[:, None] == np.arange(FOLDS), 0, left)
     every = np.repeat(np.arange(len(copies)), copies)
     number = np.arange(len(every)) - np.repeat(np.cumsum(copies) - copies, copies)  # among those equal to it
-    keys = mixed(mixed(content(sample.rows))[every] + number.astype(np.uint64))
+    keys = mixed(mixed(own)[every] + number.astype(np.uint64))
     np.subtract.at(left, (every, deal(keys, sample.codes[every], FOLDS)), 1)
     return left
 

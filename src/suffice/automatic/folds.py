@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
 
-from .._arrays import Array, Codes, np, row_chunks, rows_within
+from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.patterns import Pattern, with_rows
-from ..stats.rows import Keys, cell_ranks, deal, fingerprints, rank_keys
+from ..stats.rows import Keys, content as content_of, deal
 from ..stats.subsets import digits_left
 from .columns import BinnedRows
 from .completion import complete_each, fill_blindly
@@ -48,18 +48,8 @@ def by_fold(place: Codes, k: int, scores: Callable[[int, Codes], Array]) -> Arra
 
 def content(rows: MixedRows) -> Keys:
     """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
-    total = np.zeros(len(rows), dtype=np.uint64)
-    for own in ranks(rows):
-        total += rank_keys(own)
     texts = rows.texts if isinstance(rows, BinnedRows) else None
-    return total if texts is None else total + fingerprints(texts)
-
-
-def ranks(rows: MixedRows) -> Iterator[Keys]:
-    """Yield for some columns after the other the rank (n, some) of each cell, see `cell_ranks`."""
-    parts = row_chunks(rows.numbers.shape[1], rows_within(64 * len(rows)))
-    for cells in (*(rows.numbers[:, part] for part in parts), *(own[:, None] for own in rows.levels)):
-        yield cell_ranks(cells)
+    return content_of([rows.numbers, rows.levels, *([] if texts is None else [texts])], len(rows))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..schema import Level
 from ..stats import Statistic
 from ..stats.by_class import Batch, Joined
 from ..stats.counts import CodedColumns
-from ..stats.rows import Units, deal_groups
+from ..stats.rows import Units, content, deal_groups
 from ..table import Table
 from .held import HeldFitted, MemberFamily
 from .members.forest import LeafSums
@@ -264,7 +264,7 @@ class ForestFitted(HeldFitted):
         sample = self.reservoir
         groups = sample.units.groups
         if groups is not None:
-            return self._left_out_by_folds(deal_groups(groups, sample.codes))
+            return self._left_out_by_folds(deal_groups(groups, sample.codes, content(sample.rows, len(groups))))
         return self.left_out_unseen(self.sampled_rows(), sample.codes, sample.row_weight())
 
     def join(self, batch: Batch) -> Joined | None:

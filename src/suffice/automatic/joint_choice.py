@@ -13,13 +13,13 @@ from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..stats.by_class import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
-from ..stats.rows import class_order, deal_groups
+from ..stats.rows import Keys, class_order, deal_groups
 from .folds import content
 from .forest_fitted import ForestJoint, ForestRows, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted, MemberFamily, row_unit, units_of
 from .members.forest import LeafSums
 from .statistics import MemberRows, MemberStats
-from .table_rows import MixedRows
+from .table_rows import MixedRows, distinct_pairs, hashes_of
 
 LEAST_ROWS = 100  # for a forest to be grown
 MOST_JUDGES = 400  # of a fold
@@ -44,9 +44,10 @@ def may_be_forest(value: HeldFitted) -> bool:
 def forest_beside(value: HeldFitted, alone: bool = False) -> ForestJoint:
     """Return the joint model by a forest, where there may be one; `alone`, as in a fold, which has no members."""
     held = value.statistics.blocks[-1]
-    if isinstance(held, MemberRows) and len(held.codes) > value.most_read:
+    if isinstance(held, MemberRows):
+        # equal rows of several groups are one, and of few distinct ones the statistics have no leaves
+        whole = value.frozen_statistics if len(held.codes) > value.most_read and not alone else None
         rows = ForestRows(held.rows, held.codes, held.copies, held.weight, held.k)
-        whole = None if alone else value.frozen_statistics  # which has no leaves where few rows are distinct
         held = rows.distinct(value.most_read) if whole is None or not _has_leaves(whole) else whole
     if isinstance(held, MemberStats):  # a forest of some of the rows, in whose leaves all are counted
         return joint_forest(value, held)
@@ -82,11 +83,12 @@ def _judged_apart(value: HeldFitted, gaussian: Fitted) -> Iterator[tuple[Array, 
     """Yield, of some rows left out at a time, by how much likelier each is under a forest (m,), and their weights."""
     sample, table = value.reservoir, together(value.reservoir.rows)
     keys = content(MixedRows(table.numbers, table.coded.codes))
-    sample = sample.part(class_order(keys, sample.codes))  # neither units nor names choose rows
+    order = class_order(keys, sample.codes)  # neither units nor names choose rows
+    sample, keys = sample.part(order), keys[order]
     weight = sample.represented(value.statistics.weight)
     unit = rows_per_weight(weight, sample.copies)
     every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
-    for share in _folds(sample):
+    for share in _folds(sample, keys):
         rest = np.flatnonzero(share < 1.0)
         own = np.flatnonzero(share > 0.0)
         own = own[:: max(1, -(-len(own) // MOST_JUDGES))]
@@ -120,14 +122,14 @@ def _by(gain: float, than: str) -> str:
     return f"rows left out are likelier by {gain:.3g} nats each than under {than}"
 
 
-def _folds(sample: Reservoir) -> Iterator[Array]:
+def _folds(sample: Reservoir, keys: Keys) -> Iterator[Array]:
     """Yield by fold which share of each row (m,) is judged; equal rows are dealt to several, and groups to one.
 
     The rows come class by class, so that each fold has its share of every class.
     """
     groups = sample.units.groups
     if groups is not None:
-        place = deal_groups(groups, sample.codes, FOLDS)
+        place = deal_groups(groups, sample.codes, keys, FOLDS)
         for fold in range(int(place.max()) + 1):
             yield (place == fold).astype(np.float64)
         return
@@ -155,10 +157,13 @@ def _gaussians_of(gaussian: Fitted, learned: Batch) -> Callable[[Rows], Array]:
 def _forest_of(learned: Batch, unit: float) -> Callable[[Rows], Array]:
     """Return what gives log densities (m, k) of rows under a forest of others, of which a weight of 1 is `unit`."""
     assert learned.weight is not None
-    table, k, weight = together(learned.rows), len(learned.classes), learned.weight * unit
-    frozen = FrozenForest.freeze(table.numbers, table.coded, learned.codes, k, weight, labels=False)
+    table, k = together(learned.rows), len(learned.classes)
+    first, place = distinct_pairs(hashes_of(table), learned.codes)  # equal rows of several groups are one
+    table, codes = table[first], learned.codes[first]
+    weight = np.bincount(place, learned.weight * unit).astype(np.float64)
+    frozen = FrozenForest.freeze(table.numbers, table.coded, codes, k, weight, labels=False)
     reading = frozen.read(table.numbers, table.coded)
-    density = forest_of(ForestStats.summarize(reading, learned.codes, k, weight)).density()
+    density = forest_of(ForestStats.summarize(reading, codes, k, weight)).density()
 
     def answer(judged: Rows) -> Array:
         new = together(judged)

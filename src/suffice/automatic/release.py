@@ -179,8 +179,7 @@ def _normal_scores(table: Array) -> Array:
     total = float(counts.sum())
     if not total:
         return np.zeros(len(counts) - 1)
-    below = np.cumsum(counts)[:-1]
-    return np.asarray(ndtri(np.clip(below, 0.5, total - 0.5) / total))
+    return np.asarray(ndtri(np.clip(np.cumsum(counts)[:-1], 0.5, total - 0.5) / total))
 
 
 def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], k: int) -> Array:

@@ -18,7 +18,7 @@ from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import as_judged
-from ..stats.rows import Units, deal_groups
+from ..stats.rows import Units, content, deal_groups
 from .choose import choose
 from .columns import BinnedRows, FrozenColumns
 from .folds import by_fold
@@ -104,7 +104,7 @@ def _as_read(statistics: ByClass, sample: Reservoir, columns: FrozenColumns, uni
     rows, groups = rows_of_sample(replace(statistics, sample=sample)), sample.units.groups
     held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
     read = columns.read(rows.rows.numbers, rows.rows.coded)
-    place = None if groups is None else deal_groups(groups, rows.codes)
+    place = None if groups is None else deal_groups(groups, rows.codes, content(sample.rows, len(groups)))
     alone = held / sample.copies, weight, weight / sample.copies, held
     return Sample(read, rows.codes, *alone, sample.units, place=place)
 
@@ -130,7 +130,7 @@ def joint_by_rows(
     unit = sample.rows_per_weight
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
     groups = sample.units.groups
-    place = None if groups is None else deal_groups(groups, sample.codes)
+    place = None if groups is None else deal_groups(groups, sample.codes, content(sample.rows, len(groups)))
     return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight(), setting, place)
 
 

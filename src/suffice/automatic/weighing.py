@@ -21,9 +21,9 @@ from heapq import nsmallest
 
 from .._arrays import Array, Codes, distinct, np, single_blas_thread
 from .._derived import derived
-from ..stats.rows import deal, mixed
+from ..stats.rows import column_keys, deal, mixed
 from .columns import BinnedRows
-from .folds import content, dealt, ranks
+from .folds import content, dealt
 from .judge import HoldoutScorer
 from .limits import most_weighted
 from .member import Again, Member
@@ -280,7 +280,7 @@ def _masks(rows: BinnedRows) -> list[Codes]:
     order and units matter, nor the order of the rows.
     """
     of_row = content(rows)
-    keys = np.concatenate([mixed(own + of_row[:, None]).sum(axis=0) for own in ranks(rows)])
+    keys = np.concatenate([column_keys(part, of_row) for part in (rows.numbers, rows.levels)])
     d, masks = len(keys), list[Codes]()
     for i in range(MASKS):
         left = int(np.clip(round(d ** ((i + 0.5) / MASKS)), 1, d - 1))

@@ -193,17 +193,14 @@ class _Asked:
             columns = columns_there(fitted.schema, names, self.data, self.missing_columns)
         if self.adapt:
             with rows_progress(common, "Estimating class priors") as watch:
-                self._adapted(adapt_to_source(fitted, source, columns, watch), common)
+                self.priors = adapt_to_source(fitted, source, columns, watch)
+                remark_priors(self.estimator, self.priors, self.data, common)
         labels = partial(model_labels, self.estimator, target=self.target)
         weights = partial(weight_values, name=self.weight or "")
         read = self.target, self.weight, self.groups, labels, weights, group_values
         judge = JudgedParts(fitted, tuple(columns), *read, self.priors, self.costs)
         with rows_progress(common, "Judging") as watch:
             return assess_table(fitted, source, judge, watch)
-
-    def _adapted(self, priors: Array, common: Common) -> None:
-        self.priors = priors
-        remark_priors(self.estimator, priors, self.data, common)
 
 
 def columns(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import align, count, one_line, quoted
 from ..notes import Note, to_know
-from .models import PEER_TITLES, TITLES, fit_ours, fit_peer, usable_columns
+from .models import PEER_TITLES, TITLES, encode, fit_ours, fit_peer, usable_columns
 from .output import WIDTH, Facts, broken
 from .training import Training, group_numbers
 
@@ -278,9 +278,11 @@ def _notes(setup: Facts, results: Sequence[Result]) -> list[str]:
 def curve_of(name: str, training: Training, draws: int, seed: int, advance: Callable[[int], None]) -> Result:
     """Return the learning curve of a model, or a note saying why there is none."""
     from ..questions.learning_curve import FOLDS, ONE_IN, learning_curve
+    from ..stats.rows import content
 
     found = Result(name)
     classes, groups = training.classes, group_numbers(training)
+    keys = content([encode(training)[0]], len(training.labels))
 
     def judge(learn: Codes, rest: Codes) -> Array:
         log_posterior = fit(learn).log_posterior(rest, classes)
@@ -289,7 +291,7 @@ def curve_of(name: str, training: Training, draws: int, seed: int, advance: Call
 
     try:
         fit = fit_peer(name, training) if name in PEER_TITLES else fit_ours(name, training, found.usable(training))
-        found.curve = learning_curve(training.codes, classes, None, judge, draws=draws, seed=seed, groups=groups)
+        found.curve = learning_curve(training.codes, classes, None, judge, keys, draws=draws, seed=seed, groups=groups)
     except ValueError as error:  # ours, or scikit-learn's on few rows
         found.note(one_line(error))
         advance(draws * FOLDS * len(ONE_IN))

@@ -106,8 +106,7 @@ def usable_columns(name: str, table: Table) -> tuple[list[str], list[str]]:
             f"--model {name} learns from numeric and boolean columns, and {quoted(names)} "
             f"{'holds' if len(names) == 1 else 'hold'} text. Next: use --model nb, which takes both."
         )
-    known = set(used)
-    return used, [column for column in names if column not in known]
+    return used, [column for column in names if column not in used]
 
 
 def remark_left_out(model: str, left_out: Sequence[str], common: Common) -> None:
@@ -249,7 +248,7 @@ def fit_peer(name: str, training: Training) -> Fit:
     """Return what fits one of scikit-learn's classifiers to some of the rows."""
     from .._arrays import np, single_blas_thread
 
-    rows, numbers, categories = _encode(training)
+    rows, numbers, categories = encode(training)
     labels = training.labels.to_numpy()
     if name == "boosting":
         rows[:, categories] = np.where(rows[:, categories] < 0, np.nan, rows[:, categories])
@@ -289,7 +288,7 @@ def _peer_classifier(name: str, rows: Array, numbers: list[int], categories: lis
     return make_pipeline(encoder, LogisticRegression(max_iter=2000))
 
 
-def _encode(training: Training) -> tuple[Array, list[int], list[int]]:
+def encode(training: Training) -> tuple[Array, list[int], list[int]]:
     """Return all columns as numbers (n, d), a category as its code and −1 for a missing one, and which are which."""
     from .._arrays import np
     from ..table import read_table

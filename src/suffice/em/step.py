@@ -253,8 +253,7 @@ def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Po
         covariance[c][own] = 0.0
         covariance[c][:, own] = 0.0
         covariance[c][own, own] = within[own]
-    covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))
-    return Point(point.mean + step, covariance)
+    return Point(point.mean + step, 0.5 * (covariance + covariance.transpose(0, 2, 1)))
 
 
 def by_covariance(weight: Array, g: int) -> Array:

@@ -145,11 +145,6 @@ class GaussianEstimate:
             return self._divisors(weight)
         return self._divide(weight.sum(axis=0), (weight > 0).sum(axis=0))[None]
 
-    def _cell_divisors(self, cells: Array, means: Array) -> Array:
-        """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
-        pool = Pool(cells.sum(), means.sum(), self.shrinkage.pooling)
-        return mixed_divisors(cells, pool, self.divisor, means)
-
     def _mixed(self, sums: Array) -> Array:
         """Return each class's sums (k, …) with its share of the pooled ones."""
         share = self.shrinkage.pooling
@@ -225,7 +220,8 @@ class GaussianEstimate:
         if self.shared:
             squares, self._divisor = squares.sum(keepdims=True), self._divide(cells.sum(keepdims=True), means.sum())
         else:
-            squares, self._divisor = self._mixed(squares), self._cell_divisors(cells, means)
+            pool = Pool(cells.sum(), means.sum(), self.shrinkage.pooling)
+            squares, self._divisor = self._mixed(squares), mixed_divisors(cells, pool, self.divisor, means)
         variance = squares / self._divisor
         rows = self._rows_of(cells[:, None] / len(keep))
         fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), rows, ["all columns"])

@@ -352,5 +352,4 @@ def _along(held: Array) -> Codes:
     apart = (share - (share @ weight / max(float(weight.sum()), 1e-300))[:, None]) * np.sqrt(weight)
     direction = np.linalg.svd(apart, full_matrices=False)[0][:, 0]
     direction = direction * np.sign(direction[np.argmax(np.abs(direction).round(9))])
-    along = (direction @ share).round(9)
-    return np.argsort(np.argsort(along, kind="stable"))
+    return np.argsort(np.argsort((direction @ share).round(9), kind="stable"))

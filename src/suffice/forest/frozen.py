@@ -141,7 +141,9 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
     alike (Geurts, Ernst & Wehenkel 2006, doi:10.1007/s10994-006-6226-1). `weight` (n,) is relative.
     """
     weight = _relative(weight)
-    rows, columns = _canonical(reading, codes, weight)
+    columns = canonical_columns(reading)
+    # rows of alike contents may have their cells in other columns; only equal ones come in the order of their classes
+    rows = np.lexsort((weight, codes, *reading.cells[:, columns].T, reading.contents))
     share, tries = min(BAG, MOST_IN_BAG / max(len(rows), 1)), _tries(len(columns))
 
     def grown(t: int) -> Nodes:
@@ -201,15 +203,6 @@ def _shuffled(cells: Cells, weight: Array, rng: np.random.RandomState) -> Cells:
     cumulative = np.cumsum(weight) / weight.sum()
     draws = (np.minimum(np.searchsorted(cumulative, rng.uniform(size=n)), n - 1) for _ in cells)
     return np.stack([column[index] for column, index in zip(cells, draws, strict=True)])
-
-
-def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Codes, Codes]:
-    """Return rows and columns in an order that only contents decide.
-
-    Rows of alike contents may have their cells in other columns; only equal ones come in the order of their classes.
-    """
-    columns = canonical_columns(reading)
-    return np.lexsort((weight, codes, *reading.cells[:, columns].T, reading.contents)), columns
 
 
 def canonical_columns(reading: ForestReading) -> Codes:

@@ -36,7 +36,7 @@ from ..estimate.families import GaussianFamily
 from ..notes import Kind, Note
 from ..stats import CompletedStats, GaussianStats, PatternStats
 from ..stats.pooling import Pool, mixed_divisors, total_variance
-from ..stats.rows import deal_groups
+from ..stats.rows import content, deal_groups
 
 Moments = GaussianStats | PatternStats | CompletedStats
 MOST_ROWS = 2000  # that settings are judged by: more hardly change the choice
@@ -113,7 +113,7 @@ class GroupFolds:
         judges: Codes,
     ) -> GroupFolds:
         """Return the folds of rows of k classes with weights (n,) in groups, of which those numbered `judges` judge."""
-        place = deal_groups(group, codes)
+        place = deal_groups(group, codes, content([rows for _, rows in blocks], len(codes)))
 
         def fold(number: int) -> _Fold:
             others = np.flatnonzero(place != number)

@@ -342,8 +342,7 @@ def _asked_for(ranking: Ranking, at: Codes) -> tuple[Array, Codes]:
     half = int(np.searchsorted(ranking.odds, 0.0))
     if not ranking.exact:
         at = np.unique(np.append(at, half))[::-1]
-        ends = np.append(ranking.probability, 1.0)[at]
-        return np.where(at == half, 0.5, ends), at
+        return np.where(at == half, 0.5, np.append(ranking.probability, 1.0)[at]), at
     threshold = np.unique([0.5, *map(_plain, ranking.probability[at])])[::-1]
     with np.errstate(divide="ignore"):
         at = np.searchsorted(ranking.odds, np.log(threshold) - np.log1p(-threshold))

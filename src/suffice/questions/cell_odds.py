@@ -309,7 +309,7 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
     keys = group_keys(read_groups(groups, n), fitted.schema.names)
     group = None if keys is None else group_numbers(keys)
     label, contents = codes - codes.min(initial=0), rank_keys(cell_ranks(cells.values))
-    fold = deal(contents, label, FOLDS) if group is None else deal_groups(group, label, FOLDS)
+    fold = deal(contents, label, FOLDS) if group is None else deal_groups(group, label, contents, FOLDS)
     learned = int((codes >= 0).sum())
     if learned < LEAST_ROWS or not fold.any() or not cells.judged.any():
         what = "rows" if y is None else "rows with a label"

@@ -311,8 +311,7 @@ def _pair(fitted: Fitted, given: object, y: object, sample_weight: object) -> Pa
             "The classes of the two models are text on one side and numbers on the other. Next: fit both with labels "
             "of one kind."
         )
-    classes = sort_levels([*old.classes, *new.classes])
-    return Pair(old, new, order, classes)
+    return Pair(old, new, order, sort_levels([*old.classes, *new.classes]))
 
 
 def _compared(pair: Pair) -> str:

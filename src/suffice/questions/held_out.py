@@ -19,7 +19,7 @@ from ..stats import ByClass, CategoricalStats, Reservoir
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import SAME_WEIGHT
-from ..stats.rows import deal_groups, take_blocks
+from ..stats.rows import content, deal_groups, take_blocks
 from ..stats.subsets import without
 from .outlier_laws import hide, observed_cells
 from .outlier_ranks import Fold, HeldOut
@@ -78,11 +78,11 @@ def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     classes = [own[sample.codes == c] for c in range(k)]
     # one class goes on where another ends
     turn = np.argsort(np.lexsort(([np.ptp(part) if len(part) else 0.0 for part in classes], [*map(len, classes)])))
-    order = np.lexsort((sample.priority, own, turn[sample.codes]))
+    order, keys = np.lexsort((sample.priority, own, turn[sample.codes])), content(sample.rows, len(own))
     groups = sample.units.groups
     # fewer folds where cells are missing: EM takes long
     folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
-    place = np.arange(len(order)) % folds if groups is None else deal_groups(groups, sample.codes)[order]
+    place = np.arange(len(order)) % folds if groups is None else deal_groups(groups, sample.codes, keys)[order]
     parts = [order[place == number] for number in range(int(place.max()) + 1)]
     return parts if holed else [np.sort(part) for part in parts]
 
@@ -177,8 +177,7 @@ class ColumnJudge:
 
 def some_rows(sample: Reservoir, most: int) -> Codes:
     """Return the numbers of at most so many rows, as a sample of them would keep."""
-    limit = sample.bounded(most).limit
-    return np.flatnonzero(sample.priority <= limit[sample.codes])
+    return np.flatnonzero(sample.priority <= sample.bounded(most).limit[sample.codes])
 
 
 def left_out_kept(fitted: Fitted) -> Array:

@@ -1,8 +1,8 @@
 """Would more rows help: log-loss on rows held out by the number of rows learned from, and what more would bring.
 
-Rows are dealt into folds by class, copies of a row into one. For each fold, models learn from ever larger parts of all
-other rows, each part within the next, and all are judged on the same rows, the fold's. So sizes differ by what was
-learned alone. The curve
+Rows are dealt into folds by class and contents, copies of a row into one. For each fold, models learn from ever larger
+parts of all other rows, each part within the next, and all are judged on the same rows, the fold's. So sizes differ by
+what was learned alone. The curve
 
     loss(m) = a + b m^−c,    a, b ≥ 0,    0.25 ≤ c ≤ 1.5
 
@@ -29,7 +29,7 @@ from ..losses import row_losses
 from ..schema import Level
 from ..stats.by_class import Batch
 from ..stats.dependent_rows import are_copies
-from ..stats.rows import deal_groups, group_numbers
+from ..stats.rows import Keys, class_order, compact, content, deal_groups, group_numbers, mixed
 from ..table import Table
 from .sample import read_share
 
@@ -47,7 +47,8 @@ def curve_of(
     known = begun.batch(table, begun.align(table), y, sample_weight, "em", groups).split()[0]
     judge = partial(_judged, begun, known)
     group = copies(begun, known) if known.group is None else group_numbers(known.group)
-    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=group)
+    keys = content([compact(part) for part in known.rows if not hasattr(part, "coded")], len(known.codes))
+    return learning_curve(known.codes, known.classes, known.weight, judge, keys, draws=draws, seed=seed, groups=group)
 
 
 def copies(begun: Fitted, batch: Batch) -> Codes | None:
@@ -193,6 +194,7 @@ def learning_curve(
     classes: Sequence[Level],
     weight: Array | None,
     judge: Judge,
+    keys: Keys,
     *,
     draws: int = DRAWS,
     seed: int = 0,
@@ -201,7 +203,7 @@ def learning_curve(
     """Return the curve of a model; `judge(learn, rest)` fits it to some rows and returns log posteriors of others.
 
     `codes` (n,) are class numbers, `weight` (n,) how much rows count in the losses. DataError where rows or those of a
-    class are too few. Rows of one of the `groups`, by their numbers (n,), are in one fold.
+    class are too few. The `keys` (n,) deal the rows; those of one of the `groups`, by numbers (n,), are in one fold.
     """
     check_rows(codes, classes)
     different = FOLDS if groups is None else int(groups.max()) + 1
@@ -213,7 +215,8 @@ def learning_curve(
     weight = np.ones(len(codes)) if weight is None else weight
     losses, sizes = list[list[float]](), list[list[int]]()
     for draw in range(draws):
-        place = deal(codes, np.random.default_rng([seed, draw]), groups)
+        salt = np.random.default_rng([seed, draw]).integers(2**64 - 1, dtype=np.uint64)
+        place = dealt(codes, mixed(keys ^ salt), groups)
         for fold in range(FOLDS):
             rest, others = np.flatnonzero(place[0] == fold), np.flatnonzero(place[0] != fold)
             parts = nested(codes, others, place[1])
@@ -241,20 +244,18 @@ def check_rows(codes: Codes, classes: Sequence[Level]) -> None:
         )
 
 
-def deal(codes: Codes, rng: np.random.Generator, groups: Codes | None = None) -> tuple[Codes, Array]:
-    """Return the fold (n,) of each row, and its rank (n,) in [0, 1) among those of its class, both at random.
+def dealt(codes: Codes, keys: Keys, groups: Codes | None = None) -> tuple[Codes, Array]:
+    """Return the fold (n,) of each row, and its rank (n,) in [0, 1) among those of its class, as keys (n,) decide.
 
     Rows of a group are in one fold, and follow each other.
     """
     if groups is not None:
-        shuffled = rng.permutation(int(groups.max()) + 1)[groups]
-        return deal_groups(shuffled, codes, FOLDS), shuffled / (float(shuffled.max()) + 1.0)
-    order = np.lexsort((rng.random(len(codes)), codes))
-    held = np.bincount(codes)
-    place = np.arange(len(codes)) - np.repeat(np.cumsum(held) - held, held)
-    fold, rank = np.empty(len(codes), dtype=np.int64), np.empty(len(codes))
-    fold[order], rank[order] = (place + np.repeat(np.arange(len(held)), held)) % FOLDS, place / np.repeat(held, held)
-    return fold, rank
+        of_group = np.bincount(groups, weights=(mixed(keys) >> np.uint64(40)).astype(np.float64))
+        order = np.lexsort((keys, of_group[groups]))
+        return deal_groups(groups, codes, keys, FOLDS), np.argsort(order) / len(order)
+    place = np.argsort(class_order(keys, codes))
+    first = np.array([place[codes == c].min() for c in range(int(codes.max()) + 1)])
+    return place % FOLDS, (place - first[codes]) / np.bincount(codes)[codes]
 
 
 def nested(codes: Codes, rows: Codes, rank: Array) -> list[Codes]:

@@ -44,8 +44,7 @@ def find_lattice(values: Array) -> Lattice | None:
     Euclid's algorithm up to rounding, so that another unit multiplies it: inches in centimetres have a step of 2.54.
     """
     decimals = _as_written(values)
-    found = None if decimals is None else _lattice(decimals)
-    return found or _lattice(values)
+    return (None if decimals is None else _lattice(decimals)) or _lattice(values)
 
 
 def _lattice(values: Array) -> Lattice | None:

@@ -7,7 +7,7 @@ A block's rows are an array (n, d) of numbers, NaN where missing; `CodedColumns`
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self, TypeVar
@@ -222,6 +222,33 @@ def cell_ranks(cells: NDArray[Any]) -> Keys:
     return ranks
 
 
+def ranks(part: Any) -> Iterator[Keys]:
+    """Return for some columns of a block after the other the rank (n, some) of each cell, see `cell_ranks`."""
+    if isinstance(part, tuple):
+        codes = part.codes if isinstance(part, CodedColumns) else part
+        return (cell_ranks(own[:, None]) for own in codes)
+    return (cell_ranks(part[:, some]) for some in row_chunks(part.shape[1], rows_within(64 * len(part))))
+
+
+def content(rows: Sequence[Any], n: int) -> Keys:
+    """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order.
+
+    Sparse counts and texts count as they are, and so do the places of their columns.
+    """
+    total = np.zeros(n, dtype=np.uint64)
+    for part in rows:
+        as_it_is = is_sparse(part) or isinstance(part, TextColumns)
+        for own in [fingerprints(part)] if as_it_is else map(rank_keys, ranks(part)):
+            total += own
+    return total
+
+
+def column_keys(part: Any, of_row: Keys) -> Keys:
+    """Return a number for each column of a block that its ranks in rows of these keys (n,) decide, not its place."""
+    none = np.zeros(0, dtype=np.uint64)
+    return np.concatenate([none, *(mixed(own + of_row[:, None]).sum(axis=0) for own in ranks(part))])
+
+
 def rank_keys(ranks: Keys) -> Keys:
     """Return a number (n,) for each row of such ranks, whatever the units of the columns and their order.
 
@@ -355,15 +382,20 @@ def numbered(chosen: Codes, count: int) -> Codes:
     return index
 
 
-def deal_groups(group: Codes, codes: Codes, folds: int = FOLDS) -> Codes:
-    """Return the fold (n,) of each row: whole groups, the largest first, each to where its classes are scarcest."""
+def deal_groups(group: Codes, codes: Codes, own: Keys, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row: whole groups, the largest first, each to where its classes are scarcest.
+
+    Of groups as large the keys (n,) of their rows decide which comes first, not their names.
+    """
     held = np.zeros((int(group.max(initial=0)) + 1, int(codes.max(initial=0)) + 1))
     np.add.at(held, (group, codes), 1.0)
+    keys = np.zeros(len(held), dtype=np.uint64)
+    np.add.at(keys, group, mixed(own))
     total, place = np.zeros((min(folds, len(held)), held.shape[1])), np.empty(len(held), dtype=np.int64)
     share = held / held.sum(axis=0)
-    for g in np.argsort(-held.sum(axis=1), kind="stable"):
+    for g in np.lexsort((keys, -held.sum(axis=1))):
         fullness = ((total + share[g]) ** 2).sum(axis=1) - (total**2).sum(axis=1)
-        place[g] = np.lexsort((total.sum(axis=1), fullness.round(12)))[0]
+        place[g] = np.lexsort((total.sum(axis=1).round(12), fullness.round(12)))[0]
         total[place[g]] += share[g]
     return np.asarray(place[group])
 

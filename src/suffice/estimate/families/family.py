@@ -219,8 +219,7 @@ def as_family(given: object) -> Family:
 
 def lacking(given: object) -> list[str]:
     """Return the verbs that a family owes and this object does not have."""
-    own = Foreign(given)
-    return [verb for verb in OWED if not callable(own.offered(verb))]
+    return [verb for verb in OWED if not callable(Foreign(given).offered(verb))]
 
 
 # ── Remove one row from statistics: what the closed forms of leave-one-out share ──────────────────────────────────────

@@ -54,7 +54,8 @@ def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
         g.output("probabilities", posterior, FLOATS[dtype], ["n", k]),
     ]
     if joint is not None:
-        outputs.append(g.output("log_density", g.logsumexp(_of_order_zero(g, joint), 1), FLOATS[dtype], ["n"]))
+        log = joint.log if joint.order is None else g.where(g.op("Greater", joint.order, 0.0), -np.inf, joint.log)
+        outputs.append(g.output("log_density", g.logsumexp(log, 1), FLOATS[dtype], ["n"]))
     model = g.model(
         readings.infos(),
         outputs,
@@ -111,11 +112,6 @@ def _joint(g: Graph, scores: _Scores, numbers: tuple[int, ...]) -> Score:
         if own is not None:
             order = own if order is None else order + own
     return Score(total + program.log_prior, order)
-
-
-def _of_order_zero(g: Graph, joint: Score) -> Value:
-    """Return the joints, −∞ where the density of the class is zero."""
-    return joint.log if joint.order is None else g.where(g.op("Greater", joint.order, 0.0), -np.inf, joint.log)
 
 
 def _ranked(g: Graph, program: Program, joint: Score) -> Value:
