@@ -337,14 +337,15 @@ def cell_pvalues(odds: Array) -> Array:
     suspect up to the 70 % quantile of R, and beyond it .3 exp(−(R − R₇₀) / s): s is the mean excess by which the cells
     up to the 93 % quantile, those beyond censored there, go over R₇₀, in the column or all columns, what is larger.
 
-    No p is below P(|Z| > z) of the normal score z that is as suspect where no other cell tells of it: there the body of
-    T is too flat to tell how its tail goes on.
+    No p is below P(|Z| > z) of the normal score z that is as suspect, above one of z = 1 as odds are above q, where no
+    other cell tells of it: there the body of T is too flat to tell how its tail goes on.
     """
     known = np.isfinite(odds) | np.isposinf(odds)
     out = np.full(odds.shape, np.nan)
     if not known.any():
         return out
-    excess = np.sqrt(np.maximum(odds - np.quantile(odds[known], FLOOR), 0.0))
+    above = np.maximum(odds - np.quantile(odds[known], FLOOR), 0.0)
+    excess = np.sqrt(above)
     common = _tail(excess[known])[1]
     for p in np.flatnonzero(known.any(axis=0)).tolist():
         own = excess[known[:, p], p]
@@ -352,7 +353,7 @@ def cell_pvalues(odds: Array) -> Array:
         beyond = 1.0 - np.searchsorted(np.sort(own), own, side="left") / (len(own) + 1.0)
         tail = share * np.exp(-np.maximum(own - start, 0.0) / max(scale, common, 1e-9))
         out[known[:, p], p] = np.where(own > start, tail, beyond)
-    return np.asarray(np.maximum(out, np.exp(np.interp(odds - ODDS, ALONE, LOG_TAIL))))
+    return np.asarray(np.maximum(out, np.exp(np.interp(above, ALONE - ALONE[0], LOG_TAIL))))
 
 
 def _tail(excess: Array) -> tuple[float, float, float]:
