@@ -101,7 +101,7 @@ def test_columns_that_say_nothing_of_each_other_hold_no_suspects() -> None:
     z = rng.normal(size=(3000, 8))
     odds = np.log(0.5 + 0.5 * cauchy.pdf(z) / norm.pdf(z)) + np.log(0.02 / 0.98)
     for many in (0.0, 2.5):  # by which log odds are lower where hundreds of cells in a row may be the wrong one
-        assert_allclose(np.quantile(cell_pvalues(odds - many), [0.001, 0.1]), [0.001, 0.1], rtol=0.4)
+        assert_allclose(np.quantile(cell_pvalues(odds - many), [0.001, 0.1]), [0.001, 0.1], rtol=0.5)
 
 
 def test_adjusted_pvalues_are_those_of_benjamini_and_yekutieli() -> None:
