@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, parallel_map, row_chunks, rows_within, sparse
 from ..densities import Density
 from ..densities.density import Outcomes, Within
+from ..kernels.trees import sums_in_ways
 from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
 from .marginals import (
@@ -35,7 +36,6 @@ from .trees import Trees
 
 TOGETHER = 4096  # rows and leaves whose cells are looked up before the next ones
 LEAVES = 512  # looked at together, where columns are few
-FAR_OUTSIDE = -1e9  # log share of a cell outside a leaf's box: 0 times it is 0, as it is not of −∞
 GROUPS = 32  # of the cells of a number, where it is asked what it may hold
 
 
@@ -210,23 +210,26 @@ class ForestDensity(Density):
             yield part, value
 
     def in_ways(self, rows: Array, known: Array) -> Array:
-        """Return log densities (m, n, k) of complete rows in several sets of columns, by products of two matrices."""
-        reading, log_share = self.columns.of_values(rows), np.ascontiguousarray(self.tables.log_share.T)
-        base = log_base(reading)
-        out = np.empty((len(known), len(rows), self.k))
-        together = rows_within(16 * log_share.size, IN_MEMORY)
+        """Return log densities (m, n, k) of complete rows in several sets of columns, by terms of leaves made once."""
+        reading, log_share, (low, high) = self.columns.of_values(rows), self.tables.log_share, self._boxes
+        base, out = log_base(reading), np.empty((len(known), len(rows), self.k))
+        ways, logs, _ = known > 0.0, self._log_levels, self._log_mass
+
+        @lru_cache(max(8 * IN_MEMORY // max(log_share.nbytes, 1), 1))  # many rows are in one cell
+        def of_cell(j: int, cell: int) -> Array:
+            one = ForestReading(reading.numbers[:1], np.full((1, self.columns.d), cell, np.int16), self.columns)
+            return self._log_cell(one, j, np.arange(len(log_share)), logs)
 
         def fill(i: int) -> None:
-            terms = np.maximum(self._terms(reading[i : i + 1])[0], FAR_OUTSIDE).transpose(0, 2, 1)
-            terms = np.ascontiguousarray(terms).reshape(self.columns.d, -1)
-            for part in row_chunks(len(known), together):
-                score = (known[part] @ terms).reshape(-1, *log_share.shape)
-                score += log_share
-                most = score.max(axis=2)
-                score -= most[:, :, None]
-                out[part, i] = np.log(np.exp(score, out=score).sum(axis=2)) + most + (known[part] @ base[i])[:, None]
+            cells = reading.cells[i]
+            outside = ((cells < low) | (cells > high)) & ~reading.open[i]
+            leaves = np.flatnonzero((ways @ outside.T.astype(np.float32) == 0.0).any(axis=0))
+            terms = np.empty((len(cells), len(leaves), self.k))
+            for j, cell in enumerate(cells.tolist()):
+                np.take(of_cell(j, cell), leaves, axis=0, out=terms[j], mode="clip")
+            found = sums_in_ways(terms, log_share[leaves], outside[leaves], ways)
+            out[:, i] = found + (known @ base[i])[:, None]
 
-        _ = self._boxes, self._log_mass  # made here, and not by every thread
         parallel_each(fill, range(len(rows)), cost=30.0 * log_share.size * len(rows) * len(known))
         return out
 

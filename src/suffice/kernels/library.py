@@ -22,6 +22,7 @@ FUNCTIONS = {
     "suffice_count_leaves": "plinsnnldnD",
     "suffice_sum_leaves": "plinsnnldnnD",
     "suffice_left_out_shares": "llbnndnldddnDD",
+    "suffice_in_ways": "ddbbnnnnDD",
     "suffice_cells": "pnnnndlnS",
     "suffice_normal_scores": "pnnnnddldnD",
     "suffice_count_splines": "pnnnndlldnD",

@@ -137,3 +137,33 @@ PUBLIC void suffice_left_out_shares(const int64_t *own, const int64_t *shown, co
             }
         }
 }
+
+/* Make `out` (m, k) of the `terms` (d, q, k) of leaves: the log of their sum over the leaves to whose box no known cell
+   is `outside` (q, d), of each set of `known` columns (m, d). `scores` (q, k) is room. */
+PUBLIC void suffice_in_ways(const double *restrict terms, const double *restrict log_share, const uint8_t *outside,
+                            const uint8_t *known, int64_t m, int64_t d, int64_t q, int64_t k, double *restrict scores,
+                            double *restrict out) {
+    for (int64_t w = 0; w < m; w++) {
+        const uint8_t *there = known + w * d;
+        double *restrict total = out + w * k;
+        int64_t used = 0;
+        for (int64_t leaf = 0; leaf < q; leaf++) {
+            const uint8_t *apart = outside + leaf * d;
+            int any = 0;
+            for (int64_t j = 0; j < d; j++) any |= there[j] & apart[j];
+            if (any) continue;
+            double *restrict own = scores + used++ * k;
+            for (int64_t c = 0; c < k; c++) own[c] = log_share[leaf * k + c];
+            for (int64_t j = 0; j < d; j++)
+                if (there[j])
+                    for (int64_t c = 0; c < k; c++) own[c] += terms[(j * q + leaf) * k + c];
+        }
+        for (int64_t c = 0; c < k; c++) {
+            double most = -INFINITY, sum = 0.0;
+            for (int64_t leaf = 0; leaf < used; leaf++) most = fmax(most, scores[leaf * k + c]);
+            if (most > -INFINITY)
+                for (int64_t leaf = 0; leaf < used; leaf++) sum += exp(scores[leaf * k + c] - most);
+            total[c] = most > -INFINITY ? log(sum) + most : most;
+        }
+    }
+}

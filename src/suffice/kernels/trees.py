@@ -173,3 +173,16 @@ def gauss_legendre(count: int) -> Array:
     """Return the points in [0, 1] and weights (count, 2) of Gauss and Legendre."""
     points, weights = np.polynomial.legendre.leggauss(count)
     return np.column_stack([0.5 * (points + 1.0), 0.5 * weights])
+
+
+def sums_in_ways(terms: Array, log_share: Array, outside: Flags, known: Flags) -> Array:
+    """Return log Σ exp(log share + terms of the known columns) over leaves (q,), (m, k), for sets of columns (m, d).
+
+    `terms` (d, q, k) are those of one row; leaves to which a known cell is `outside` (q, d) add nothing.
+    """
+    (d, q, k), m = terms.shape, len(known)
+    if log_share.shape != (q, k) or outside.shape != (q, d) or known.shape != (m, d):
+        raise ValueError(f"{d} columns, {q} leaves of {k} classes, and others")
+    out = np.empty((m, k))
+    library().suffice_in_ways(terms, log_share, outside, known, m, d, q, k, np.empty((q, k)), out)
+    return out

@@ -195,7 +195,7 @@ class _Tail:
             return
         share = np.cumsum(weight[::-1])[::-1] / total * (m / (m + 1.0))
         finite = np.flatnonzero(np.isfinite(distance))
-        first = finite[np.diff(distance[finite], prepend=-np.inf) > 0]  # of equal ones
+        first = finite[np.diff(distance[finite], prepend=-np.inf) > TIE * np.abs(distance[finite])]  # of equal ones
         self.endless = float(share[len(finite)]) if len(finite) < m else 0.0
         self.places = places = distance[first]
         self.shares = share[first]
