@@ -13,7 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, parallel_map, row_chunks, rows_within, sparse
+from .._arrays import (
+    IN_MEMORY,
+    Array,
+    Codes,
+    logsumexp,
+    ndtr,
+    np,
+    parallel_each,
+    parallel_map,
+    row_chunks,
+    rows_within,
+    sparse,
+)
 from ..densities import Density
 from ..densities.density import Outcomes, Within
 from ..kernels.trees import sums_in_ways
@@ -202,10 +214,7 @@ class ForestDensity(Density):
 
             def value(columns: Codes, terms: Array = terms, base: Array = base) -> Array:
                 score = self.tables.log_share + terms[:, columns].sum(axis=1)
-                most = score.max(axis=1, keepdims=True)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    found = np.log(np.exp(score - most).sum(axis=1)) + most[:, 0]
-                return np.asarray(found + base[:, columns].sum(axis=1)[:, None])
+                return np.asarray(logsumexp(score, axis=1) + base[:, columns].sum(axis=1)[:, None])
 
             yield part, value
 
@@ -224,9 +233,7 @@ class ForestDensity(Density):
             cells = reading.cells[i]
             outside = ((cells < low) | (cells > high)) & ~reading.open[i]
             leaves = np.flatnonzero((ways @ outside.T.astype(np.float32) == 0.0).any(axis=0))
-            terms = np.empty((len(cells), len(leaves), self.k))
-            for j, cell in enumerate(cells.tolist()):
-                np.take(of_cell(j, cell), leaves, axis=0, out=terms[j], mode="clip")
+            terms = np.stack([of_cell(j, cell)[leaves] for j, cell in enumerate(cells.tolist())], axis=1)
             found = sums_in_ways(terms, log_share[leaves], outside[leaves], ways)
             out[:, i] = found + (known @ base[i])[:, None]
 

@@ -138,7 +138,7 @@ PUBLIC void suffice_left_out_shares(const int64_t *own, const int64_t *shown, co
         }
 }
 
-/* Make `out` (m, k) of the `terms` (d, q, k) of leaves: the log of their sum over the leaves to whose box no known cell
+/* Make `out` (m, k) of the `terms` (q, d, k) of leaves: the log of their sum over the leaves to whose box no known cell
    is `outside` (q, d), of each set of `known` columns (m, d). `scores` (q, k) is room. */
 PUBLIC void suffice_in_ways(const double *restrict terms, const double *restrict log_share, const uint8_t *outside,
                             const uint8_t *known, int64_t m, int64_t d, int64_t q, int64_t k, double *restrict scores,
@@ -156,7 +156,7 @@ PUBLIC void suffice_in_ways(const double *restrict terms, const double *restrict
             for (int64_t c = 0; c < k; c++) own[c] = log_share[leaf * k + c];
             for (int64_t j = 0; j < d; j++)
                 if (there[j])
-                    for (int64_t c = 0; c < k; c++) own[c] += terms[(j * q + leaf) * k + c];
+                    for (int64_t c = 0; c < k; c++) own[c] += terms[(leaf * d + j) * k + c];
         }
         for (int64_t c = 0; c < k; c++) {
             double most = -INFINITY, sum = 0.0;

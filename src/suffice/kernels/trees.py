@@ -178,9 +178,9 @@ def gauss_legendre(count: int) -> Array:
 def sums_in_ways(terms: Array, log_share: Array, outside: Flags, known: Flags) -> Array:
     """Return log Σ exp(log share + terms of the known columns) over leaves (q,), (m, k), for sets of columns (m, d).
 
-    `terms` (d, q, k) are those of one row; leaves to which a known cell is `outside` (q, d) add nothing.
+    `terms` (q, d, k) are those of one row; leaves to which a known cell is `outside` (q, d) add nothing.
     """
-    (d, q, k), m = terms.shape, len(known)
+    (q, d, k), m = terms.shape, len(known)
     if log_share.shape != (q, k) or outside.shape != (q, d) or known.shape != (m, d):
         raise ValueError(f"{d} columns, {q} leaves of {k} classes, and others")
     out = np.empty((m, k))
