@@ -22,6 +22,7 @@ ARRAYS = {"duckdb": ("[", "]"), "postgres": ("{", "}")}  # around a constant arr
 MINDS_CASE = {"clickhouse", "oracle", "postgres", "snowflake"}  # where "A" and "a" are two columns
 TRIMS = {"duckdb", "postgres", "sqlite"}  # where other characters than blanks can be trimmed, and it was tried
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
+WITHIN = 16  # stages one in the other, where planning takes the square of their number: 240 take 7 s, all apart 18
 CHAIN = 40  # additions in a row: parsers limit the depth of an expression
 
 
@@ -199,7 +200,7 @@ class Stages:
         self._last: exp.Expression = exp.Table(
             this=names[-1], db=names[-2] if len(names) > 1 else None, catalog=names[-3] if len(names) > 2 else None
         )
-        self._fresh = 0
+        self._fresh = self._within = 0
 
     def name(self) -> str:
         """Return a column name that is not in use."""
@@ -215,14 +216,19 @@ class Stages:
             exp.Alias(this=raw(value) if isinstance(value, str) else value, alias=exp.to_identifier(name))
             for name, value in new.items()
         ]
-        self._stages.append(exp.Select(expressions=select).from_(self._last))
-        self._last = exp.Table(this=exp.to_identifier(f"s{len(self._stages)}"))
+        stage = exp.Select(expressions=select).from_(self._last, copy=False)
+        self._within += 1
+        if self.language.dialect == "duckdb" and self._within % WITHIN:
+            self._last = stage.subquery("s", copy=False)
+        else:
+            self._stages.append(stage)
+            self._last = exp.Table(this=exp.to_identifier(f"s{len(self._stages)}"))
         self.columns = dict.fromkeys([*kept, *new])
 
     def finish(self, answers: Sequence[tuple[str, str]]) -> str:
         """Return the query that selects expressions under names of users, pairs (expression, name)."""
         expressions = [exp.Alias(this=raw(text), alias=self.language.identifier(name)) for text, name in answers]
-        query = exp.Select(expressions=expressions).from_(self._last)
+        query = exp.Select(expressions=expressions).from_(self._last, copy=False)
         for i, stage in enumerate(self._stages, start=1):
             query = query.with_(f"s{i}", as_=stage, materialized=self.language.dialect in FENCED or None, copy=False)
         return self.language.write(query)
