@@ -148,8 +148,7 @@ def number(value: float) -> str:
         raise ExportError(
             f"A parameter of this model is {value}, which SQL has no literal for. Next: fit with smoothing above 0."
         )
-    text = repr(abs(value))
-    text = text if "e" in text else f"{text}e0"
+    text = repr(abs(value)) if "e" in repr(value) else f"{abs(value)!r}e0"
     return f"(-{text})" if value < 0 else text
 
 
@@ -197,10 +196,8 @@ class Stages:
         self.columns: dict[str, None] = {}
         self._stages: list[exp.Select] = []
         names = [language.identifier(part) for part in table]
-        self._last: exp.Expression = exp.Table(
-            this=names[-1], db=names[-2] if len(names) > 1 else None, catalog=names[-3] if len(names) > 2 else None
-        )
-        self._fresh = self._within = 0
+        self._table: exp.Expression = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(names), strict=False)))
+        self._fresh = 0
 
     def name(self) -> str:
         """Return a column name that is not in use."""
@@ -211,24 +208,24 @@ class Stages:
         """Add a stage with new columns (or new values of old ones), that does not pass on some of the old ones."""
         gone = set(drop)
         kept = [name for name in self.columns if name not in new and name not in gone]
-        select = [raw(name) for name in kept]
-        select += [
+        select = [raw(name) for name in kept] + [
             exp.Alias(this=raw(value) if isinstance(value, str) else value, alias=exp.to_identifier(name))
             for name, value in new.items()
         ]
-        stage = exp.Select(expressions=select).from_(self._last, copy=False)
-        self._within += 1
-        if self.language.dialect == "duckdb" and self._within % WITHIN:
-            self._last = stage.subquery("s", copy=False)
-        else:
-            self._stages.append(stage)
-            self._last = exp.Table(this=exp.to_identifier(f"s{len(self._stages)}"))
+        if new:
+            self._stages.append(exp.Select(expressions=select))
         self.columns = dict.fromkeys([*kept, *new])
 
     def finish(self, answers: Sequence[tuple[str, str]]) -> str:
         """Return the query that selects expressions under names of users, pairs (expression, name)."""
         expressions = [exp.Alias(this=raw(text), alias=self.language.identifier(name)) for text, name in answers]
-        query = exp.Select(expressions=expressions).from_(self._last, copy=False)
+        query, last = exp.Select(expressions=expressions), self._table
+        nested = self.language.dialect == "duckdb" and len(self._stages) > 2 * WITHIN
         for i, stage in enumerate(self._stages, start=1):
-            query = query.with_(f"s{i}", as_=stage, materialized=self.language.dialect in FENCED or None, copy=False)
-        return self.language.write(query)
+            own, name = stage.from_(last, copy=False), exp.to_identifier(f"s{i}")
+            if nested and i % WITHIN:
+                last = own.subquery(name, copy=False)
+            else:
+                query = query.with_(name, as_=own, materialized=self.language.dialect in FENCED or None, copy=False)
+                last = exp.Table(this=name)
+        return self.language.write(query.from_(last, copy=False))

@@ -45,21 +45,19 @@ class Normals:
         spread = self.term.spread
         if isinstance(spread, Independent):
             h = self._independent(q, spread)
-        elif self.exact and self._can_miss():
+        elif self.exact and readings_that_miss(self.cells.program, self.term):
             h = self._eliminated(q, dense(spread))
         else:
             h = self._whitened(q, dense(spread))
         return self._finished(q, h)
-
-    def _can_miss(self) -> bool:
-        return bool(readings_that_miss(self.cells.program, self.term))
 
     def _x(self, j: int) -> str:
         return self.cells.reading(self.term.readings[j])
 
     def _whole(self, j: int) -> str:
         """Return a reading that is never NULL: rows for which that matters get no answer in the end."""
-        return f"COALESCE({self._x(j)}, 0.0e0)" if self._can_miss() else self._x(j)
+        x, can_miss = self._x(j), readings_that_miss(self.cells.program, self.term)
+        return f"COALESCE({x}, 0.0e0)" if can_miss else x
 
     def _groups(self, components: Sequence[int], g: int) -> list[tuple[list[int], list[int]]]:
         """Return (covariances, components) to be worked on at once, so that stages are not too wide."""

@@ -227,9 +227,8 @@ class _Query:
             for c in alive:
                 parts = [_times(weight, SIMPLE[type(term)](term, c, self.cells)) for term, weight in own]
                 new[f"{score}{c}"] = f"{score}{c} + {total(parts)}"
-                orders = [self._order(term, c) for term, _ in own]
                 if self.zeros and score == "j":
-                    new[f"o{c}"] = f"o{c} + {total([text for text in orders if text])}"
+                    new[f"o{c}"] = f"o{c} + {total([text for term, _ in own if (text := self._order(term, c))])}"
         common = [
             log_factorials(term, self.cells)
             for term in (self.program.terms[i] for i, score, _ in uses if score == "j")
@@ -268,9 +267,8 @@ class _Query:
             pooled = self._normalized({c: f"e{c}" for c in self.alive["e"]})
             new = {}
             for c in range(len(self.program.classes)):
-                share = (
-                    f"{number(1.0 - stack.floor)} * {pooled.get(c, '0.0e0')} + {number(stack.floor * stack.prior[c])}"
-                )
+                least = number(stack.floor * stack.prior[c])
+                share = f"{number(1.0 - stack.floor)} * {pooled.get(c, '0.0e0')} + {least}"
                 posterior[c] = f"p{c}"
                 new[f"p{c}"] = f"CASE WHEN known > 0 THEN {share} ELSE {number(stack.shares[c])} END"
             self.stages.add(new)
