@@ -100,13 +100,13 @@ def usable_columns(name: str, table: Table) -> tuple[list[str], list[str]]:
     names = list(table.column_names)
     if name in ("auto", "forest", "nb"):
         return names, []
-    used = numeric_columns(table)
+    used = dict.fromkeys(numeric_columns(table))  # of thousands of columns each is looked up
     if not used:
         raise SchemaError(
             f"--model {name} learns from numeric and boolean columns, and {quoted(names)} "
             f"{'holds' if len(names) == 1 else 'hold'} text. Next: use --model nb, which takes both."
         )
-    return used, [column for column in names if column not in used]
+    return list(used), [column for column in names if column not in used]
 
 
 def remark_left_out(model: str, left_out: Sequence[str], common: Common) -> None:
