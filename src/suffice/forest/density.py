@@ -222,12 +222,12 @@ class ForestDensity(Density):
         """Return log densities (m, n, k) of complete rows in several sets of columns, by terms of leaves made once."""
         reading, log_share, (low, high) = self.columns.of_values(rows), self.tables.log_share, self._boxes
         base, out = log_base(reading), np.empty((len(known), len(rows), self.k))
-        ways, logs, _ = known > 0.0, self._log_levels, self._log_mass
+        ways, _ = known > 0.0, self._log_mass
 
         @lru_cache(max(8 * IN_MEMORY // max(log_share.nbytes, 1), 1))  # many rows are in one cell
         def of_cell(j: int, cell: int) -> Array:
             one = ForestReading(reading.numbers[:1], np.full((1, self.columns.d), cell, np.int16), self.columns)
-            return self._log_cell(one, j, np.arange(len(log_share)), logs)
+            return self._log_cell(one, j, np.arange(len(log_share)))
 
         def fill(i: int) -> None:
             cells = reading.cells[i]

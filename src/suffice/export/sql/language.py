@@ -217,7 +217,10 @@ class Stages:
         self.columns = dict.fromkeys([*kept, *new])
 
     def finish(self, answers: Sequence[tuple[str, str]]) -> str:
-        """Return the query that selects expressions under names of users, pairs (expression, name)."""
+        """Return the query that selects expressions under names of users, pairs (expression, name).
+
+        Stages stand apart, as people read them, but where many would take DuckDB long to plan.
+        """
         expressions = [exp.Alias(this=raw(text), alias=self.language.identifier(name)) for text, name in answers]
         query, last = exp.Select(expressions=expressions), self._table
         nested = self.language.dialect == "duckdb" and len(self._stages) > 2 * WITHIN
