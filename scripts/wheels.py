@@ -1,15 +1,18 @@
 """Build the source archive and the wheels of a release into dist/.
 
 `make wheels` runs it. There is one for each system, whose kernels Zig's C compiler compiles for other systems than its
-own; elsewhere pip builds from the source archive.
+own; elsewhere pip builds from the source archive. Each is built from an unpacked copy of the archive, two at a time.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,10 +29,18 @@ SYSTEMS = {
 MAGIC = {"manylinux": b"\x7fELF", "macosx": b"\xcf\xfa\xed\xfe", "win": b"MZ"}
 
 
-def build(target: str, **environment: str) -> None:
-    """Build `sdist` or `wheel` into dist/."""
+def build(target: str, root: Path = ROOT, **environment: str) -> None:
+    """Build `sdist` or `wheel` of the files in a folder into dist/."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(DIST)]
-    subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
+    subprocess.run(command, cwd=root, env=os.environ | environment, check=True)
+
+
+def build_wheel(tag: str) -> None:
+    """Build the wheel of a system from the source archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.unpack_archive(next(DIST.glob("*.tar.gz")), folder)
+        compiler = f"{sys.executable} -m ziglang cc -target {SYSTEMS[tag]}"
+        build("wheel", next(Path(folder).iterdir()), SUFFICE_PLATFORM=tag, CC=compiler)
 
 
 def problem(tag: str) -> str | None:
@@ -48,9 +59,8 @@ def problem(tag: str) -> str | None:
 def main() -> int:
     """Build all, and say what is wrong with them."""
     build("sdist")
-    for tag, system in SYSTEMS.items():
-        build("wheel", SUFFICE_PLATFORM=tag, CC=f"{sys.executable} -m ziglang cc -target {system}")
-    subprocess.run([sys.executable, "hatch_build.py"], cwd=ROOT, check=True)  # of this machine again
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(build_wheel, SYSTEMS))
     problems = [found for tag in SYSTEMS if (found := problem(tag))]
     print("\n".join(problems) or f"{len(SYSTEMS)} wheels and the source archive are in dist/")
     return 1 if problems else 0

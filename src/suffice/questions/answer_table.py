@@ -83,7 +83,7 @@ def _opened(fitted: Fitted, given: object, sheet: str | None, missing_columns: s
 
 
 def adapt_to_source(fitted: Fitted, source: Source, names: Sequence[str], progress: Watcher | None) -> Array:
-    """Return the same of the rows of a source, by these columns."""
+    """Return the class priors (k,) under which the rows of a source, read by these columns, are most likely."""
     from ..engines import answer
 
     if source.once:
