@@ -56,13 +56,12 @@ A table has one row per case, and cells may be missing. It is {KINDS}.
 
 Start with:
 
+  suffice look table.csv --target COLUMN
   suffice compare table.csv --target COLUMN
   suffice fit table.csv --target COLUMN --output model.suffice
   suffice predict model.suffice new.csv
 
-Or see the whole job done on a table of penguins, which stays in the folder demo:
-
-  suffice demo
+Or see the whole job done on a table of penguins: suffice demo (its files stay in the folder demo).
 """
 
 EXAMPLES = "Examples, in the folder that `suffice demo` makes:\n\n```text\n{}\n```"
