@@ -97,8 +97,8 @@ PUBLIC void suffice_count_splines(const double *x, int64_t n, int64_t d, int64_t
     }
 }
 
-/* total (k, size, size) += the weights of rows by class and both levels of two columns, of the first column before the
-   second or the same: `levels` (n, p) are counted through all columns, below 0 where missing. Rows come in `order`. */
+/* total (k, size, size) += the weights of rows by class and the levels of two columns, or of one column twice: `levels`
+   (n, p) are counted through all columns, below 0 where missing. Rows come in `order`. */
 PUBLIC void suffice_count_pairs(const int64_t *levels, int64_t n, int64_t p, const int64_t *order,
                                 const int64_t *codes, const double *weight, int64_t size, double *total) {
     for (int64_t i = 0; i < n; i++) {
@@ -108,8 +108,12 @@ PUBLIC void suffice_count_pairs(const int64_t *levels, int64_t n, int64_t p, con
         for (int64_t u = 0; u < p; u++) {
             if (own[u] < 0) continue;
             double *with = sums + own[u] * size;
-            for (int64_t v = u; v < p; v++)
-                if (own[v] >= 0) with[own[v]] += heavy;
+            with[own[u]] += heavy;
+            for (int64_t v = u + 1; v < p; v++) {
+                if (own[v] < 0) continue;
+                with[own[v]] += heavy;
+                sums[own[v] * size + own[u]] += heavy;
+            }
         }
     }
 }

@@ -116,7 +116,6 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     order = np.argsort(codes, kind="stable")  # the counts of one class stay near the processor
     of_rows(len(levels), weight)
     library().suffice_count_pairs(levels, *levels.shape, order, codes, weight, size, out)
-    out += np.triu(out, 1).swapaxes(1, 2)
     return out
 
 
