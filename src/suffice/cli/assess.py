@@ -84,13 +84,14 @@ def score(
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
-    """Say how good a model is at rows it has not learned, whose classes are known.
+    """Measure how good a model is on rows it has not learned, whose classes are known.
 
     Accuracy with its 95 % interval, log-loss, calibration, recall and precision of each class, areas under the ROC and
-    the precision-recall curve, who is taken for whom, and what flagging rows from a probability on would find: beside
-    each what needs no model, naming the commonest class or the class shares. Rows without a label, or of classes that
-    the model does not know, are counted and not judged. Rows that look as if they were learned are pointed out. With
-    --groups the interval of the accuracy and the standard error of the log-loss are those of groups drawn whole.
+    the precision-recall curve, which classes are taken for which, and what flagging rows from a probability on would
+    find; beside each stands what needs no model: naming the commonest class, or the class shares. Rows without a label,
+    or of classes that the model does not know, are counted and not judged. Rows that look as if they were learned are
+    pointed out. With --groups the interval of the accuracy and the standard error of the log-loss are those of groups
+    drawn whole.
 
     With --time, period by period: how good the model is as it stands (unchanged), and what it becomes by learning the
     periods before, beside what it then says of itself, and by learning the last few periods alone.
@@ -210,7 +211,7 @@ def columns(
     within: Annotated[float, Parameter(metavar="NATS", validator=Between(gte=0))] = 0.01,
     common: Common = COMMON,
 ) -> None:
-    """Say what each column is worth, and which few columns serve as well as all.
+    """Tell what each column is worth, and which few columns serve as well as all.
 
     A column is worth what the model loses, in nats of log-loss, where its cells are unknown: each of the rows that the
     model keeps is judged by the model of all others, with the column and without it. Below 0 the model does better
@@ -257,15 +258,15 @@ def drift(
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> int:
-    """Say what has moved between the rows a model has learned and those of a table, or of another model.
+    """Compare the rows a model has learned with those of a table, or of another model: what has moved.
 
-    The columns are listed with what has moved most surely first: by how much, how probable as much is if nothing has
-    changed (p), the same within the classes, where other shares of the classes explain nothing, and adjusted for the
-    number of columns: the first p, or with --target both together. The lines above compare class shares, how columns
-    go together, and all at once.
+    The columns are listed with what has moved most surely first: by how much; how probable so much is if nothing has
+    changed (p); the same within the classes, where other shares of the classes explain nothing; and the p-value
+    adjusted for the number of columns: the first, or with --target both together. The lines above compare class shares,
+    how columns go together, and all at once.
 
-    The exit status is 3 where a column's adjusted p-value, or the joint one, is at most the level: where nothing has
-    changed that happens to a share of at most twice the level of tables.
+    The exit status is 3 where a column's adjusted p-value, or the joint one, is at most the level. Where nothing has
+    changed, that happens with a probability of at most twice the level.
 
     Parameters
     ----------

@@ -291,9 +291,9 @@ def release(
 ) -> None:
     """Make a model file for others: no row is in it, and no number that sums over few rows.
 
-    The new model predicts, draws rows and merges as others do. The command says what was given up; what that costs
-    `suffice score` says of rows that neither model has seen, by either file. It is a promise about the rows of one
-    file, not about the difference of two; `docs/editing.md` says what stays open.
+    The new model predicts, draws rows and merges as others do. The command says what was given up; to see what that
+    costs, run `suffice score` with either file on rows that neither model has seen. The promise is about the rows of
+    one file, not about the difference of two; `docs/editing.md` says what stays open.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def fit(
         File to write the model to, by custom with the ending .suffice.
     model
         `auto`: several models on all columns, each judged on rows it has not seen and pooled for probabilities to
-        trust. `forest`: trees on all columns with densities in their leaves, to draw rows, to fill cells and to tell
+        trust. `forest`: trees on all columns with densities in their leaves, to draw rows, to fill cells and to find
         odd rows. `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per
         class over the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
         classes, `diagonal` with independent columns, `spherical` with one variance for all columns; `mixture` is

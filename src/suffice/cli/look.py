@@ -55,7 +55,7 @@ def look(
     sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
-    """Say what is in a table before any model is fitted to it: its columns, and what to look at first.
+    """Describe a table before any model is fitted to it: its columns, and what to look at first.
 
     Of each column its kind, missing cells, distinct values, and range or most common levels. Then what may spoil a
     model: columns that give the class away by themselves, that are constant, nearly empty, copies of each other or
@@ -177,7 +177,7 @@ def labels(
     table: TableOptions = AS_IT_IS,
     common: Common = COMMON,
 ) -> None:
-    """Say which labels of a table are probably wrong.
+    """List the labels of a table that are probably wrong.
 
     A model is fitted to the table, and each label judged by what the model says of the row had it not learned it. One
     row out per suspect, the worst first: its row number in DATA, from 1, the label given, how probable it is that this
@@ -284,13 +284,13 @@ def cells(
     table: TableOptions = AS_IT_IS,
     common: Common = COMMON,
 ) -> None:
-    """Say which cells of a table are probably wrong, and by what slip.
+    """List the cells of a table that are probably wrong, and the slip that may explain each.
 
     Each cell is judged by the other cells of its row, as other rows have them together. One row out per suspect, the
-    worst first: its row number in DATA, from 1, its column, its value, what the others let expect, the slip that it may
-    come from (decimal point, sign, unit, digits, swapped with another column) and the value meant by that, its p-value,
-    also adjusted for the number of cells, and the cells of the row that speak against it. Rows without a label are
-    left out.
+    worst first: its row number in DATA, from 1, its column, its value, what the others lead to expect, the slip that
+    may have made it (decimal point, sign, unit, digits, swapped with another column) and the value meant then, its
+    p-value, also adjusted for the number of cells, and the cells of the row that speak against it. Rows without a label
+    are left out.
 
     Parameters
     ----------

@@ -77,9 +77,9 @@ def predict(
         With --set: for 1 - ALPHA of the rows of each class, so that rare ones are not missed more often.
 
     interval
-        Add columns low_CLASS and high_CLASS per class: between them lies, in a share LEVEL of the rows, the probability
-        that the model would tell if its parameters were known; of the automatic classifier, which learns eight models
-        for it, the true one. Otherwise for models without shrinkage of --model nb or Gaussians.
+        Add columns low_CLASS and high_CLASS per class. In a share LEVEL of the rows they enclose the probability that
+        the model would give if its parameters were known; of the automatic classifier, which learns eight models for
+        it, the true probability. Of the other models, --model nb and the Gaussian ones without shrinkage have them.
 
     Examples
     --------

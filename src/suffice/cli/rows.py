@@ -35,7 +35,7 @@ def explain(
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
-    """Say of each row which columns speak for its class against the next most probable one.
+    """Explain each row: which columns speak for its class against the next most probable one.
 
     A line per row: its number in DATA, from 1, its class, how many to one the odds against the next class are, and the
     columns that move these odds most, each with the logarithm it adds (in nats; 2.3 makes the odds ten times better).
@@ -146,7 +146,7 @@ def outliers(
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
-    """Say of each row how likely a row of the model is at least as far out.
+    """Tell how unusual each row is: how likely a row of the model is at least as far out.
 
     One row out per row in: its number in DATA, from 1, its p_value and its log_density (in nats). Of rows like those
     the model was fitted on, 5 % have a p-value below 0.05. Cells may be missing. What they are compared with is said
@@ -234,7 +234,7 @@ def next_(
     missing_columns: MissingColumns = "error",
     common: Common = COMMON,
 ) -> None:
-    """Say of each row which missing cells to ask for next: those expected to tell most of its class.
+    """Tell which missing cells of each row to ask for next: those expected to tell most about its class.
 
     One row out per row in: its number in DATA, from 1, its class as things stand, the entropy of that (in nats: 0 where
     the class is sure, 0.69 for an even choice of two), and the missing cells that tell most, best first: their columns

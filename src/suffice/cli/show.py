@@ -36,10 +36,10 @@ MOST_JUDGED = 100  # columns, of which each is left out in turn
 def show(
     model: SavedModel, /, *, details: Annotated[bool, Parameter(show_default=False)] = False, common: Common = COMMON
 ) -> None:
-    """Say what a model is: its classes, how good it is, and what it learned of each column.
+    """Describe a model: its classes, how good it is, and what it learned of each column.
 
-    How good it is says the same sentence that `suffice fit` ends with: of the rows that the model keeps, each judged by
-    what it says without that row.
+    The sentence about how good it is, is the one that `suffice fit` ends with: each of the rows that the model keeps is
+    judged by what the model says without that row.
 
     Parameters
     ----------
