@@ -118,9 +118,9 @@ class SchemaError(SufficeError):
     @classmethod
     def temporal(cls, column: object, dtype: object) -> SchemaError:
         return cls(
-            f"Column {shown(column)} holds dates or times ({dtype}) that are not read: days and moments are, but no "
-            "labels, categories, times of day or durations. Next: turn it into numbers that matter (days since an "
-            "event, month, hour) or drop it."
+            f"Column {shown(column)} holds dates or times ({dtype}) that are not read: dates and date-times are read, "
+            "but not as labels or categories, and neither times of day nor durations are. Next: turn it into numbers "
+            "that matter (days since an event, month, hour) or drop it."
         )
 
     @classmethod

@@ -66,15 +66,15 @@ def object_kind(values: Cells, column: Name) -> Kind:
     if any(kind.__name__ in ("date", "datetime", "Timestamp", "time", "timedelta", "Timedelta") for kind in types):
         raise SchemaError.temporal(column, ", ".join(sorted(names)))
     if len(types) == 1:
-        raise _ObjectMismatch(str(SchemaError.unsupported(column, names.pop())))
-    raise _ObjectMismatch(
+        raise ObjectCellError(str(SchemaError.unsupported(column, names.pop())))
+    raise ObjectCellError(
         f"Column {shown(column)} mixes values of the types {', '.join(sorted(names))}; "
         f"{either('every argument must be a string', 'every cell must be text')}, or every one a number, or every "
         "one a truth value. Next: convert the column to one type."
     )
 
 
-class _ObjectMismatch(SchemaError, TypeError):
+class ObjectCellError(SchemaError, TypeError):
     """An object cell that is no number, string or truth value; scikit-learn expects a TypeError here."""
 
 
