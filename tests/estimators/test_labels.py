@@ -153,6 +153,7 @@ NO_LABELS = {
     "dates": ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3, "dates or times|type date"),
     "datetime": (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 3)), "dates or times"),
     "scalar": (5, "1d array"),
+    "dictionary": (dict.fromkeys(range(6), "a"), "1d array"),  # whose keys are no labels
 }
 
 
@@ -171,5 +172,4 @@ def test_later_labels_of_another_kind_are_refused():
         with pytest.raises(SufficeError, match="text and numbers"):
             model.partial_fit(X, second)
         assert model.classes_.tolist() == before
-    truth = GaussianDiscriminant().fit(X, TRUTH["numpy"]).partial_fit(X, CODES)  # True is 1
-    assert len(truth.classes_) == 2
+    assert len(GaussianDiscriminant().fit(X, TRUTH["numpy"]).partial_fit(X, CODES).classes_) == 2  # True is 1

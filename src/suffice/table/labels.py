@@ -74,7 +74,7 @@ def label_values(y: Any, dates: bool = False) -> Cells:
 
 
 def _labels_array(y: Any) -> Cells:
-    if hasattr(y, "__array__") or not isinstance(y, Iterable):
+    if hasattr(y, "__array__") or not isinstance(y, Iterable) or isinstance(y, dict | set | frozenset):
         return np.asarray(y)
     items = list(y)
     values = np.asarray(items) if all(np.ndim(item) == 0 for item in items) else None
