@@ -167,8 +167,7 @@ def test_labels_that_are_none(y, message, learn):
 def test_later_labels_of_another_kind_are_refused():
     """Joined in one array the numbers would become text."""
     for first, second in ((WORDS, CODES), (CODES, WORDS)):
-        model = GaussianDiscriminant().fit(X, first)
-        before = model.classes_.tolist()
+        before = (model := GaussianDiscriminant().fit(X, first)).classes_.tolist()
         with pytest.raises(SufficeError, match="text and numbers"):
             model.partial_fit(X, second)
         assert model.classes_.tolist() == before

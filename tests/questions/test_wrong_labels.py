@@ -113,10 +113,11 @@ def test_the_posterior_of_the_true_class_is_bayes_rule() -> None:
 def test_rows_as_weights_are_rows_as_often() -> None:
     log_p, _, label = three_classes(300, UNIFORM, 5)
     weight = np.random.default_rng(5).integers(1, 4, 300)
-    often = np.repeat(np.arange(300), weight)
-    whole = find_channel(log_p[often], label[often], np.ones(len(often)))
+    whole = find_channel(*(own.repeat(weight, axis=0) for own in (log_p, label, np.ones(300))))
     for own, other in zip(find_channel(log_p, label, weight.astype(float)), whole, strict=True):
         assert_allclose(own, other, atol=1e-7)
+    heaviest = 1e20 * np.eye(300)[log_p[np.arange(300), label].argmin()]  # the least probable label
+    assert_allclose(find_channel(log_p, label, 1.0 + heaviest).confusion.sum(axis=0), 1.0)
 
 
 def test_the_order_of_classes_does_not_matter() -> None:

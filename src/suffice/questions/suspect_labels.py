@@ -221,7 +221,7 @@ def _climb(rows: list[tuple[Array, Array]], labels: list[int], temperature: floa
     prior = -0.5 * (np.log(temperature) / SPREAD) ** 2
     for _ in range(STEPS):
         counts, value = np.zeros_like(given), prior - 0.5 * STILL * float(bias @ bias)
-        value += RIGHT * float(np.log(given.diagonal()).sum())
+        value += RIGHT * float(np.log(np.maximum(given.diagonal(), TINY)).sum())
         held = np.zeros(len(given))
         for j, own, (_, weight) in zip(labels, posterior, rows, strict=True):
             p = np.maximum(own @ given[j], TINY)
