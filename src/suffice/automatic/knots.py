@@ -67,7 +67,8 @@ def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
     if not len(values):
         return np.zeros(1), np.zeros(1)
     held = np.bincount(group, weights=weight)
-    z = ndtri(np.minimum((np.cumsum(held) - 0.5 * held) / held.sum(), np.nextafter(1.0, 0.0)))  # rounding has 1 there
+    # a share that rounds to 1, as those above a row of nearly all the weight, has no finite score
+    z = ndtri(np.minimum((np.cumsum(held) - 0.5 * held) / held.sum(), np.nextafter(1.0, 0.0)))
     if len(values) > SCORE_KNOTS:
         kept = np.unique(np.linspace(0, len(values) - 1, SCORE_KNOTS).astype(np.int64))
         values, z = values[kept], z[kept]

@@ -38,8 +38,8 @@ def show(
 ) -> None:
     """Describe a model: its classes, how good it is, and what it learned of each column.
 
-    The sentence about how good it is, is the one that `suffice fit` ends with: each of the rows that the model keeps is
-    judged by what the model says without that row.
+    How good it is stands in the sentence that `suffice fit` ends with: each of the rows that the model keeps is judged
+    by what the model says without that row.
 
     Parameters
     ----------

@@ -131,6 +131,7 @@ def draw(
     noise, means = rng.standard_normal(kappa.shape) / np.sqrt(kappa), density.location.copy()
     first = slice(0, 1 if shared else None)
     if isinstance(density, MultivariateT) and isinstance(density.scale, Full):
+        # of more than 1 / eps rows the inflation rounds to 1
         known, rows = kappa.mean(axis=1), 1.0 / np.maximum(density.inflation - 1.0, np.finfo(np.float64).eps)
         df = density.df * (known.sum() / rows.sum() if shared else known / rows)
         covariance, root = _draw_full(density.scale, df[first], rng)
