@@ -10,15 +10,8 @@ import pytest
 from suffice import GenerativeClassifier
 from suffice.report import render_page
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+OFF = "gpu quic background-networking component-update sync"
+ARGUMENTS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in OFF.split())]
 
 
 def pytest_collection_modifyitems(items):

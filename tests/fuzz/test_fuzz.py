@@ -38,10 +38,10 @@ def test_legal_tables_fit_and_answer(first, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [265914985, 2060074117, 953926930, 1154524655, 136780375, 1072209434])
-def test_tables_that_once_failed_are_answered(tmp_path, seed):
-    models = {name: list(fuzz_tables.VERBS) for name in ("forest", "naive", "full", "oas", "mixture")}
-    fuzz_tables.LegalTables(tmp_path).ask(draw(seed, large=0.02), models)  # raises what it finds
+@pytest.mark.parametrize("seed", [136780375, 1072209434])
+@pytest.mark.parametrize("name", ["forest", "naive", "full", "oas"])
+def test_cells_of_tables_that_once_failed(tmp_path, seed, name):
+    fuzz_tables.LegalTables(tmp_path).ask(draw(seed, large=0.02), {name: ["suspect_cells"]})  # raises what it finds
 
 
 @pytest.mark.slow

@@ -17,15 +17,13 @@ def mixed() -> tuple[pd.DataFrame, Any]:
     rng, n = np.random.default_rng(20240607), 120
     y = rng.choice(["a", "b", "c"], n)
     shift = pd.Series(y).map({"a": 0.0, "b": 1.0, "c": 3.0}).to_numpy()
-    table = pd.DataFrame(
-        {
-            "length": rng.normal(size=n) + shift,
-            "cost ($) of $x$": rng.normal(size=n) * 1e5 - shift,
-            "where": rng.choice(["north", "south", "a place whose name is much too long for an axis"], n),
-            "visits": rng.poisson(2 + shift).astype(float),
-        }
-    )
-    table = table.mask(rng.random(table.shape) < 0.1)
+    cells = {
+        "length": rng.normal(size=n) + shift,
+        "cost ($) of $x$": rng.normal(size=n) * 1e5 - shift,
+        "where": rng.choice(["north", "south", "a place whose name is much too long for an axis"], n),
+        "visits": rng.poisson(2 + shift).astype(float),
+    }
+    table = pd.DataFrame(cells).mask(rng.random((n, 4)) < 0.1)
     table["smoker"] = pd.array(rng.random(n) < 0.2 + 0.2 * shift / 3, dtype="boolean")
     table.loc[3, "smoker"] = pd.NA
     return table, y

@@ -32,8 +32,7 @@ def test_bars_are_the_probabilities(mixed):
     p = np.array(list(model.probabilities_["smoker"].values()))
     np.testing.assert_allclose([[bar.get_height() for bar in group] for group in smoker], p.T, rtol=1e-12)
     visits = display.lines_[list(X).index("visits")]
-    rate = model.parameters_["visits"]
-    (rate,) = rate.values()
+    (rate,) = model.parameters_["visits"].values()
     for c, line in enumerate(visits):
         np.testing.assert_allclose(line.get_ydata(), stats.poisson(rate[c]).pmf(line.get_xdata()), rtol=1e-9)
 
@@ -61,3 +60,9 @@ def test_the_twelve_that_tell_most(rng):
     assert display.ax_.get_xlabel() == "column 17"
     legend = display.figure_.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1"]
+
+
+def test_a_class_beyond_the_bulk_has_no_histogram(rng):
+    X, y = np.r_[rng.normal(size=998), 1e9, 1e9 + 1][:, None], np.arange(1000) // 998
+    display = ClassDensitiesDisplay.from_estimator(GaussianDiscriminant(shared=True).fit(X, y), X, y)
+    assert len(display.ax_.patches) == 24  # of the other class

@@ -1,5 +1,7 @@
 """Outlier p-values as ranks among rows held out: against refits of each fold, and on fresh rows of known tables."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import binom, kstest
@@ -95,6 +97,14 @@ def test_learned_rows_rank_among_those_of_their_class(rng):
     for model in (NaiveBayes(), MixtureDiscriminant(2, n_init=1, random_state=0), GenerativeClassifier()):
         p = model.fit(far, own).outlier_pvalues(far, own)  # the missing cell included
         assert p[-1] == p[own == "a"].min() == pytest.approx(1 / 31)
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeClassifier, partial(GaussianDiscriminant, shrinkage=0.1)])
+def test_rows_learned_with_weight_0_are_new(make, rng):
+    X, y = np.r_[rng.normal(size=(40, 2)), [[9.0, 9.0], [0.0, 0.0]]], np.arange(42) % 2
+    p = make().fit(X, y, np.arange(42) < 40).outlier_pvalues(X, y)
+    assert p[40] == pytest.approx(1 / 21)
+    assert p[41] > 0.9
 
 
 def test_far_rows_go_on_below_the_least_rank(rng):

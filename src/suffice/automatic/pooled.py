@@ -191,12 +191,11 @@ class PooledFitted(HeldFitted):
 
     @property
     def _joint_statistics(self) -> MemberStats:
-        """The statistics of which joint Gaussians are made; of rows of a fold, which has no members, these alone."""
-        block = held_by(self.statistics)
-        if self.by_forest is None or isinstance(block, MemberStats):
+        """The statistics of which joint Gaussians are made, without those that only members need."""
+        held = held_by(self.statistics)
+        if isinstance(held, MemberStats) or len(held.codes) > self.most_read:
             return self.frozen_statistics
-        held = block.distinct(self.most_read)
-        return held if isinstance(held, MemberStats) else held.gaussians()
+        return held.united().gaussians()
 
     @property
     def joint_gaussians(self) -> tuple[Fitted, tuple[Note, ...]]:

@@ -84,12 +84,9 @@ class MemberRows(Statistic):
 
     def distinct(self, bound: int) -> MemberRows | MemberStats:
         """Return the rows, equal ones once, or their statistics where they are more than `bound`; see `frozen`."""
-        if len(self.codes) > 4 * bound:
-            some = slice(2 * bound)
-            few = len(distinct_pairs(hashes_of(self.rows[some]), self.codes[some])[0]) <= bound
-            united = self._united() if few else self
-        else:
-            united = self._united()
+        few, some = len(self.codes) <= 4 * bound, slice(2 * bound)
+        few = few or len(distinct_pairs(hashes_of(self.rows[some]), self.codes[some])[0]) <= bound
+        united = self.united() if few else self
         return united if len(united.codes) <= bound else self._condensed(bound)
 
     def _condensed(self, bound: int) -> MemberStats:
@@ -143,7 +140,7 @@ class MemberRows(Statistic):
 
     def subtract(self, other: MemberRows) -> Self:
         """Return the rows left without others; NotLearnedError for rows that are not here."""
-        mine, theirs = self._united(), other._united()
+        mine, theirs = self.united(), other.united()
         own, others = hashes_of(mine.rows), hashes_of(theirs.rows)
         asked = np.flatnonzero(np.isin(own, others, kind="sort"))  # few of many
         keys = zip(own[asked].tolist(), mine.codes[asked].tolist(), strict=True)
@@ -168,7 +165,7 @@ class MemberRows(Statistic):
 
     def regroup(self, index: Codes, k: int) -> Self:
         moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
-        return moved.taken(np.flatnonzero(moved.codes >= 0))._united()
+        return moved.taken(np.flatnonzero(moved.codes >= 0)).united()
 
     def level_weights(self) -> dict[int, dict[Level, float]]:
         found, numbers = {}, self.rows.numbers.shape[1]
@@ -206,7 +203,7 @@ class MemberRows(Statistic):
         left = taken(self, index, "rows", "codes", "copies", "weight")
         return replace(left, rows=replace(left.rows, coded=compact(left.rows.coded)), sampled=0.0)
 
-    def _united(self) -> Self:
+    def united(self) -> Self:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
         first, group = distinct_pairs(hashes_of(self.rows), self.codes)
         one = self.taken(first)

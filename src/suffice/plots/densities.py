@@ -109,7 +109,7 @@ class ClassDensitiesDisplay(style.Display):
         if cells is not None and len(self.classes) <= FEW_CLASSES:
             edges = np.linspace(axis.low, axis.high, 25)
             for c in range(len(self.classes)):
-                own = cells[(self.codes == c) & np.isfinite(cells)]
+                own = cells[(self.codes == c) & (cells >= axis.low) & (cells <= axis.high)]
                 if len(own) > 1 and not axis.whole and np.diff(edges).min() > NARROW:
                     heights, *_ = panel.hist(own, edges, density=True, color=style.color(c), alpha=0.22)
                     tallest = max(tallest, float(heights.max()))

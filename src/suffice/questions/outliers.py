@@ -97,11 +97,13 @@ def _learned(fitted: Fitted) -> Learned:
 
 
 def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes) -> Array:
-    """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
+    """Return how far out some rows (m,) are that are not kept: left out of the sums, or as new rows if all are kept."""
+    own = np.arange(len(index)), codes[index]
+    if fitted.judges and fitted.judges.is_whole:  # such as rows learned with weight 0
+        return np.asarray(measure(fitted.joint, take_blocks(rows, index))[0][own])
     read = rows if fitted.leaves_recoded else encoded[: len(fitted.blocks)]
     parts = take_blocks(read, index)
     left_out = log_densities(fitted.learned, parts, codes[index], None)
-    own = np.arange(len(index)), codes[index]
     score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
     highest = peaks(fitted.joint, take_blocks(rows, index))
     return np.asarray(np.broadcast_to(highest, left_out.score.shape)[own] - score)
