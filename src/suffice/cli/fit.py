@@ -82,7 +82,9 @@ def fit(
 ) -> None:
     """Learn a model from a table and save it to a file.
 
-    Cells may be missing. Rows without a label are left out, and the command says how many.
+    Cells may be missing. Rows without a label are left out, and the command says how many. It names columns that may
+    spoil the model: that give the class away, are text that should be numbers or dates, hold a number that may stand
+    for a missing cell, or whose order in time makes rows alike. `suffice look` says more of a table.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ def fit(
         estimator = make_estimator(model, families=read_families(wanted, columns, data), **options)
         known: Facts = {"weight": weight, "groups": table.groups, "columns": used, "ordered": orders or None}
         learn_in_parts(estimator, source, data, target, common, engine=scheduler or engine, **known)
-        rows, unlabelled = estimator.statistics_.rows, estimator._fitted.past.unlabelled
+        rows = estimator.statistics_.rows, estimator._fitted.past.unlabelled
     else:
         with progress_of_em(common, f"Learning from {data.name}"):
             named = (*orders, *text, *(own.rpartition("=")[0] for own in family if "=" in own))
@@ -167,23 +169,20 @@ def fit(
             estimator = make_estimator(model, families=read_families(wanted, training.columns, data), **options)
             estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
             estimator._edit_past(dialect=training.dialect)
-        rows, unlabelled = training.columns.num_rows, training.unlabelled
+        rows = training.columns.num_rows, training.unlabelled
     estimator._edit_past(target=target, source=data.name)
     save_model(estimator, output, force)
-    _say_learned(estimator, model, output, left_out, rows, unlabelled, common)
+    _say_learned(estimator, model, output, left_out, rows, common)
 
 
 def _say_learned(
-    estimator: GenerativeEstimator,
-    model: str,
-    output: Path,
-    left_out: list[str],
-    rows: int,
-    unlabelled: int,
-    common: Common,
+    estimator: GenerativeEstimator, model: str, output: Path, left_out: list[str], rows: tuple[int, int], common: Common
 ) -> None:
-    """Print what was learned, and from what, as remarks or as JSON."""
+    """Print what was learned from `rows`, so many with a label and without, as remarks or as JSON."""
+    from ..report.profile import warn_of_columns
+
     classes, names = estimator.classes_.tolist(), estimator.feature_names_in_.tolist()
+    warned = warn_of_columns(estimator)
     if common.json:
         print_json(
             {
@@ -193,16 +192,19 @@ def _say_learned(
                 "columns": names,
                 **held(estimator),
                 "columns_left_out": left_out,
-                "rows": rows,
-                "rows_without_label": unlabelled,
+                "rows": rows[0],
+                "rows_without_label": rows[1],
                 "notes": [str(note) for note in estimator.notes_],
+                "alerts": warned,
                 "quality": quality_facts(judge_anew(estimator, common)),
             }
         )
     remark_left_out(model, left_out, common)
     for note in to_know(estimator.notes_):
         common.remark(f"Note: {note}.")
-    learned = ", ".join((count(len(classes), "class"), count(len(names), "column"), count(rows, "row")))
+    for text in warned:
+        common.remark(f"Note: {text}")
+    learned = ", ".join((count(len(classes), "class"), count(len(names), "column"), count(rows[0], "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
     common.remark(f"It {estimator.rows_held_}.{_for_none(model, estimator.keep_rows)}")
     if not common.quiet:  # nobody would read it

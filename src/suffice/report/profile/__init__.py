@@ -13,11 +13,11 @@ from ...plots._view import View
 from ...schema import Schema
 from ...table import read_table
 from ..facts import costs
-from .alerts import AlertKind, collect_alerts, is_identifier
+from .alerts import SPOILING, AlertKind, alerts_of_columns, collect_alerts, is_identifier
 from .columns import MOST_BY_CLASS, Palette, brief, describe_column, nats, value_text
 from .table import ProfiledColumn, ProfiledTable, equal_columns, equal_rows, given_table, learned_table
 
-__all__ = ["collect_profile", "nats", "profile_table", "profile_view"]
+__all__ = ["collect_profile", "nats", "profile_table", "profile_view", "warn_of_columns"]
 
 MOST_COLUMNS = 500
 SAMPLE_ROWS, SAMPLE_COLUMNS = 8, 12
@@ -94,6 +94,13 @@ def profile_table(X: object, y: object = None, name: str = "the table") -> dict[
     return _profile(table, of, len(schema) - shown, None)
 
 
+def warn_of_columns(estimator: object) -> list[str]:
+    """Return a sentence on each way in which columns that a model has learned may spoil it."""
+    fitted = View(estimator).fitted
+    table = learned_table(fitted, range(min(len(fitted.schema), MOST_COLUMNS)))
+    return [alert["text"] for alert in alerts_of_columns(table) if alert["kind"] in SPOILING]
+
+
 def _profile(table: ProfiledTable, of: str, left_out: int, worth: Sequence[float] | None) -> dict[str, Any]:
     """Return the profile of a table, `worth` what each of its columns is worth to a model in nats, if that is known."""
     palette = Palette.of(table)
@@ -150,14 +157,11 @@ def _texts(column: ProfiledColumn, chosen: Codes) -> list[str | None]:
     if not column.has_cells:
         return [None] * len(chosen)
     levels = column.facts.levels
-    return [
-        None
-        if np.isnan(cell)
-        else value_text(column, float(cell), 0.0)
-        if levels is None
-        else brief(levels[int(cell)], 40)
-        for cell in column.cells[chosen]
-    ]
+
+    def text(cell: float) -> str:
+        return value_text(column, cell, 0.0) if levels is None else brief(levels[int(cell)], 40)
+
+    return [None if np.isnan(cell) else text(cell) for cell in column.cells[chosen].tolist()]
 
 
 def missing_together(table: ProfiledTable, palette: Palette) -> dict[str, Any] | None:

@@ -57,13 +57,14 @@ class AlertKind(StrEnum):
 
 
 Alert = dict[str, Any]
+SPOILING = (AlertKind.LEAK, AlertKind.IN_TIME, AlertKind.DATES, AlertKind.NUMBERS_AS_TEXT, AlertKind.PLACEHOLDER)
 
 
 def collect_alerts(
     table: ProfiledTable, rows: dict[str, Any] | None, same: dict[str, list[dict[str, Any]]]
 ) -> list[Alert]:
     """Return what to look at, what weighs most first: `kind`, `text`, and `columns` by their numbers in the table."""
-    found = [*_of_classes(table), *_of_columns(table), *_of_pairs(table, same), *_of_subjects(table)]
+    found = [*_of_classes(table), *alerts_of_columns(table), *_of_pairs(table, same), *_of_subjects(table)]
     if rows is not None and _is_telling(table.without(is_identifier)):
         found += _of_rows(table, rows)
     order = list(AlertKind)
@@ -118,7 +119,7 @@ def _is_telling(table: ProfiledTable) -> bool:
     return float(np.log10(np.array(sizes, dtype=np.float64)).sum() - np.log10(max(table.rows, 1))) >= ROOM
 
 
-def _of_columns(table: ProfiledTable) -> Iterator[Alert]:
+def alerts_of_columns(table: ProfiledTable) -> Iterator[Alert]:
     """Return alerts of single columns, one for all columns of which the same is to be said."""
     found: dict[AlertKind, list[tuple[int, str]]] = {}
     for j, column in enumerate(table.columns):
@@ -145,7 +146,8 @@ WORDS = {
     AlertKind.DATES: "Dates that are read as categories: {}. Written as 2026-04-03, or as dates of a data frame, they "
     "would tell more.",
     AlertKind.NUMBERS_AS_TEXT: "Numbers that are read as categories: {}.",
-    AlertKind.PLACEHOLDER: "A number far from all others that may stand for a missing cell: {}.",
+    AlertKind.PLACEHOLDER: "A number far from all others that may stand for a missing cell: {}. If it does, declare it "
+    "as the file has it (`--missing-text=-999`), or make it NaN.",
 }
 
 
