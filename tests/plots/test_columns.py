@@ -40,8 +40,7 @@ def test_bars_are_the_probabilities(mixed):
 def test_many_levels_are_cut(rng):
     levels = [f"level {i:02d}" for i in range(40)]
     X = rng.choice(levels, (500, 1), p=np.arange(1, 41) / 820).astype(object)
-    y = rng.choice(["a", "b"], 500)
-    model = NaiveBayes().fit(X, y)
+    model = NaiveBayes().fit(X, rng.choice(["a", "b"], 500))
     display = ClassDensitiesDisplay.from_estimator(model)
     texts = [text.get_text() for text in display.ax_.get_xticklabels()]
     assert len(texts) == 10
@@ -52,8 +51,7 @@ def test_many_levels_are_cut(rng):
 
 
 def test_the_twelve_that_tell_most(rng):
-    y = np.repeat([0, 1], 50)
-    X = rng.normal(size=(100, 30))
+    X, y = rng.normal(size=(100, 30)), np.repeat([0, 1], 50)
     X[:, 17] += 5 * y
     display = ClassDensitiesDisplay.from_estimator(GaussianDiscriminant(shared=True).fit(X, y))
     assert len(display.axes_) == 12

@@ -77,7 +77,6 @@ def test_near_certainty_says_how_uncertain_it_is():
     y = np.arange(40) % 2
     model = GenerativeClassifier().fit(rng.normal(size=(40, 3)) + 8 * y[:, None], y)
     notes = [str(note) for note in model.notes_ if "uncertain" in str(note)]
-    assert notes
     error = float(notes[0].split("standard error ")[1].split(" nats")[0])
     assert error > 0.1 > 10 * model.loss_
 
@@ -91,10 +90,18 @@ def plain_noise(rng, n):
     return rng.normal(size=(n, 5)), rng.integers(0, 2, n)
 
 
+def rare_slips(rng, n):
+    y = rng.integers(0, 2, n)
+    return rng.normal(scale=0.5, size=(n, 4)) + 6 * y[:, None] * (np.arange(4) < 1), y ^ (rng.random(n) < 0.001)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("make", "n"), [(heavy_tails, 60), (plain_noise, 100)])
+@pytest.mark.parametrize(("make", "n"), [(heavy_tails, 60), (plain_noise, 100), (rare_slips, 600)])
 def test_choosing_makes_no_loss_too_small_and_its_error_holds(make, n):
-    """Said less fresh was −.029 ± .010 and −.017 ± .005 of 60 tables, where rows judged their own choice."""
+    """Said less fresh was −.029 ± .010 and −.017 ± .005 of 60 tables, where rows judged their own choice.
+
+    Where no row or one was wrong, half of the intervals did not hold what new rows lose.
+    """
     gap, error = [], []
     for seed in range(24):
         rng = np.random.default_rng([seed, n])

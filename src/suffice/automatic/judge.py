@@ -56,7 +56,8 @@ class HoldoutScorer:
         share = np.bincount(self.codes, self.weight, judged.k) / self.weight.sum()
         gain = float(judged.mean(-np.log(share[self.codes]) - lost))
         rows = float(judged.copies.sum())
-        return float(error_of_choice(judged.error(lost) if rows > 1.0 else np.inf, gain, rows))
+        error = judged.error(lost) if rows > 1.0 else np.inf
+        return float(error_of_choice(error, gain, rows, judged.one_more(lost)))
 
     @property
     def log_loss(self) -> Tempered:

@@ -270,8 +270,9 @@ class GenerativeClassifier(AllColumns):
     def loss_error_(self) -> float:
         """The standard error of `loss_` in nats, not a number where a file of an earlier version does not hold it.
 
-        It is √(e² (1 + c) + (2 / n)²), with e that of n independent rows: these have chosen the model, and c is the
-        share of what they say that may be chance; see `quality`.
+        It is √(e² (1 + c) + (r / n)²), with e that of n independent rows: these have chosen the model, and c is the
+        share of what they say that may be chance; see `quality`. r is what one more row would lose if it were wrong,
+        −log(1 − p) on average, and 2 at least: where few rows of n are wrong, new ones may be twice as often.
         """
         return self._pooled.loss_error
 

@@ -226,7 +226,7 @@ def judge_answers(
     loss, gain = float(judged.mean(lost)), float(judged.mean(shares_lost - lost))
     errors = _error(judged, lost), _error(judged, shares_lost - lost)
     if chosen:
-        errors = float(error_of_choice(errors[0], gain, rows)), float(error_of_choice(errors[1], gain, rows))
+        errors = tuple(error_of_choice(np.array(errors), gain, rows, judged.one_more(lost)).tolist())
     confusion = np.zeros((k, k))
     np.add.at(confusion, (codes, answer), copies)
     means = {"accuracy": float(judged.mean(right)), "log_loss": loss, "lead": float(judged.mean(lead))}
