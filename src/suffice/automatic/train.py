@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np, parallel_map
@@ -262,13 +263,10 @@ class GroupFolds:
         key = (member.name, *sorted(member.setting.items()))
         if key not in self._members:
             kind, _, detail = member.name.partition(", ")
-            made = [
-                type(member).chosen(kind, detail, member.setting, known, sample, {}).member
-                for known, sample in self.known
-            ]
+            chosen = partial(type(member).chosen, kind, detail, member.setting)
             if len(self._members) >= REMEMBERED:
                 self._members.pop(next(iter(self._members)))
-            self._members[key] = made
+            self._members[key] = [chosen(*own, {}).member for own in self.known]
         return self._members[key]
 
 

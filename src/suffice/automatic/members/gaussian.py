@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np, pattern_groups
 from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
+from ...errors import DataError
 from ...export.program import Term
 from ...leave_one_out.by_columns import marginals, marginals_but_one
 from ...leave_one_out.wishart import LeftOut, WishartClasses
@@ -45,10 +46,16 @@ class GaussianPart(Part):
         """The statistics of each version."""
         return self.entries
 
+    def of(self, version: str) -> PatternStats:
+        """Return the statistics of a version; DataError where no column of it varies in these rows."""
+        if found := self.versions.get(version):
+            return found
+        raise DataError("no number varies in the rows of all folds but one")
+
     def completed(self, version: str) -> GaussianStats:
         """Return statistics of complete rows, missing cells expected from the others; made once."""
         if version not in self._completed:
-            self._completed[version] = complete_tied(self.versions[version])
+            self._completed[version] = complete_tied(self.of(version))
         return self._completed[version]
 
     def classes(self, version: str) -> WishartClasses:
@@ -60,7 +67,7 @@ class GaussianPart(Part):
     def again(self, version: str) -> FoldedAgain:
         """Return what scores rows by the statistics of other folds; made once."""
         if version not in self._again:
-            self._again[version] = FoldedAgain(self.versions[version], version)
+            self._again[version] = FoldedAgain(self.of(version), version)
         return self._again[version]
 
     @cached_property
@@ -206,8 +213,7 @@ class GaussianMember(BlockMember):
     def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> GaussianMember:
         """Return the member of this version (`detail`) at this setting."""
         prior = known.part(GaussianPart).classes(detail)
-        name = f"{kind}, {detail}"
-        return cls(name, detail, known.columns, prior, setting["strength"], setting["sphere"])
+        return cls(f"{kind}, {detail}", detail, known.columns, prior, setting["strength"], setting["sphere"])
 
     @classmethod
     def _is_folded(cls, version: str, known: TrainingStats) -> bool:

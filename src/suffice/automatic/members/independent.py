@@ -70,7 +70,7 @@ class IndependentMember(Additive):
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: TrainingStats) -> IndependentMember:
         """Return the member at this setting."""
-        return cls(known.columns, by_column(known.part(GaussianPart).versions[RAW]), setting["strength"])
+        return cls(known.columns, by_column(known.part(GaussianPart).of(RAW)), setting["strength"])
 
     @classmethod
     def allows(cls, setting: Setting) -> bool:

@@ -147,7 +147,7 @@ WORDS = {
     "would tell more.",
     AlertKind.NUMBERS_AS_TEXT: "Numbers that are read as categories: {}.",
     AlertKind.PLACEHOLDER: "A number far from all others that may stand for a missing cell: {}. If it does, declare it "
-    "as the file has it (`--missing-text=-999`), or make it NaN.",
+    "as the file has it (`--missing-text=-999`), or leave it empty.",
 }
 
 
