@@ -59,9 +59,10 @@ class LabelledRows:
         return np.asarray(np.sqrt(correction * (apart @ (share**2 / self.copies))))
 
     def one_more(self, lost: Array) -> float:
-        """Return what losses (n,) of a chosen model leave unseen, in nats: its luck, or what one more wrong row loses.
+        """Return what one more wrong row would lose, in nats, of rows with losses (n,), and CHANCE / 2 at least.
 
-        That is −log(1 − p) on average over rows, p being what they give their own class. The luck is CHANCE / 2.
+        It is −log(1 − p) on average over rows, p = exp(−loss) being what their own class is given. CHANCE / 2 is what
+        the best of many settings wins by chance in all rows together.
         """
         return max(0.5 * CHANCE, float(self.mean(-np.log(np.maximum(-np.expm1(-lost), LEAST_PROBABILITY)))))
 
@@ -79,7 +80,7 @@ def error_of_choice(error: Array | float, gain: Array | float, rows: float, nats
 
     √(error² (1 + c) + (nats / rows)²). Rows are judged by each other's labels: what two of them say is counted twice
     as far as it is chance, which is the share c = min(1, 4 / χ²) of the `gain`, χ² = 2 · rows · gain. And by chance
-    the best of many settings wins some `nats` in all rows together; of few wrong rows one more is as much, `one_more`.
+    the best of many settings wins some `nats` in all rows together, or one more row is wrong (`one_more`).
     """
     won = 2.0 * rows * np.maximum(gain, 0.0)
     return np.hypot(error * np.sqrt(1.0 + CHANCE / np.maximum(won, CHANCE)), nats / rows)

@@ -182,7 +182,7 @@ def _say_learned(
     from ..report.profile import warn_of_columns
 
     classes, names = estimator.classes_.tolist(), estimator.feature_names_in_.tolist()
-    warned = warn_of_columns(estimator)
+    warned = [] if common.quiet and not common.json else warn_of_columns(estimator)
     if common.json:
         print_json(
             {

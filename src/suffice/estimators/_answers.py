@@ -426,7 +426,8 @@ class Answers(State):
             in the estimates taken out: for Gaussians as above by the Beta law of Mahalanobis distances, else by its
             rank among the rows held out of its class, the row itself among them. Where rows miss cells, each ranks by
             the share of the rows of other folds that are farther out in the cells it has. Rows beyond those kept are
-            judged by leave-one-out log densities (see `leave_one_out` for the models that have none).
+            judged by leave-one-out log densities (see `leave_one_out` for the models that have none); where all rows
+            are kept, one that is not among them, such as one of weight 0, ranks as a new row of its class.
 
         Raises
         ------

@@ -50,7 +50,7 @@ class GaussianPart(Part):
         """Return the statistics of a version; DataError where no column of it varies in these rows."""
         if found := self.versions.get(version):
             return found
-        raise DataError("no number varies in the rows of all folds but one")
+        raise DataError("no number varies in the rows outside a fold")
 
     def completed(self, version: str) -> GaussianStats:
         """Return statistics of complete rows, missing cells expected from the others; made once."""
