@@ -140,6 +140,7 @@ def test_what_mixtures_refuse(table, tmp_path):
 
 @pytest.mark.parametrize("known", [True, False], ids=["the file says how many", "nobody knows"])
 def test_more_rows_than_memory_holds_are_refused_with_their_size(known, table, tmp_path, monkeypatch, passes):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # more threads read ahead
     monkeypatch.setattr(_arrays, "SMALL_MEMORY", 0)
     monkeypatch.setattr(_arrays, "memory", lambda: 4 * 6000)  # of which rows may take 6,000 bytes, of about 12,500
     model = MixtureDiscriminant(2)

@@ -50,6 +50,24 @@ def test_settings_that_cannot_be_are_neither_saved_nor_released(tmp_path):
         model.release(least=2)
 
 
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        (GaussianDiscriminant(), {"covariance": "diagonal"}),
+        (NaiveBayes({0: "poisson"}), {"families": {1: "poisson"}}),
+        (GaussianDiscriminant(), {"shrinkage": 2.0}),
+    ],
+)
+def test_edits_refuse_settings_that_the_statistics_are_not_of(model, changes):
+    counts, given = np.abs(X).round(), model.get_params()
+    before = model.fit(counts, Y).predict_proba(counts)
+    for edit in (model.partial_fit, model.forget):
+        with pytest.raises(SettingError, match=r"fit anew|from 0"):
+            model.set_params(**changes) and edit(counts[:6], Y[:6])
+        model.set_params(**given) and edit(counts[:6], Y[:6])
+    np.testing.assert_allclose(model.predict_proba(counts), before, rtol=1e-9)
+
+
 @pytest.mark.parametrize("other", [None, 3, NaiveBayes])
 def test_what_is_no_model_does_not_merge(other):
     with pytest.raises(TypeError, match=r"not an estimator instance|not an instance"):

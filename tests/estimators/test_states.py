@@ -52,19 +52,6 @@ def text(model):
 # --- several threads -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["full", "naive bayes", "single components"])
-def test_rows_that_threads_add_at_once_are_all_learned(name):
-    """Eight threads add 24 batches of one row each: the model equals one fit on all rows."""
-    rows, labels = X[:24] + 0.01, Y[:24]
-    model = MAKERS[name]().fit(X, Y)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda i: model.partial_fit(rows[i : i + 1], labels[i : i + 1]), range(24)))
-    whole = MAKERS[name]().fit(np.vstack([X, rows]), np.concatenate([Y, labels]))
-    assert model.statistics_.rows == 174
-    np.testing.assert_array_equal(model.statistics_.weight, whole.statistics_.weight)
-    np.testing.assert_allclose(model.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.filterwarnings("ignore::suffice.errors.RepeatedRowsWarning")
 def test_adding_forgetting_and_merging_at_once_lose_nothing():
     """What threads add, forget and merge commutes, so that whatever the order the result is one fit on what is left."""
@@ -326,10 +313,3 @@ def test_an_interrupted_question_leaves_answers_whole():
             model.predict_log_proba(X1[:5])
         np.testing.assert_array_equal(model.predict_log_proba(X1[:5]), wanted)
         assert [str(note) for note in model.notes_] == notes
-
-
-def test_a_loaded_model_is_edited_like_any_other(read_back):
-    model = read_back(NaiveBayes().fit(X, Y))
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda i: model.partial_fit(X[i : i + 1], Y[i : i + 1]), range(16)))
-    assert model.statistics_.rows == 166

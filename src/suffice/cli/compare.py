@@ -319,7 +319,8 @@ def _render_forward(setup: Facts, models: Sequence[Result], width: int) -> list[
         for result, found in known:
             nats = [brief(own, in_nats) for own in (found.mean("log_loss"), found.mean_error, found.mean("said"))]
             shares = [brief(found.mean(name), in_percent) for name in ("accuracy", "confidence", "coverage")]
-            window = [f"{found.best_window}", in_nats(min(found.window_loss))] if len(found.windows) > 1 else ["–", "–"]
+            least = found.window_loss[found.windows.index(found.best_window)]
+            window = [f"{found.best_window}", in_nats(least)] if len(found.windows) > 1 else ["–", "–"]
             rows.append([result.name, result.title, *nats, *shares, *window])
         first = known[0][1]
         spans = zip(first.since, first.until, first.learned, first.rows, strict=True)

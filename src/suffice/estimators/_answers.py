@@ -994,6 +994,9 @@ class Answers(State):
         so neither does what the model believes. Categories, and missing cells: Pearson's chi-square of the exact
         counts of all rows learned. Tables and samples too small for these laws are dealt out 2,000 times. Where no rows
         are kept (`keep_rows=0`, released models), means are compared by Welch's test, which sees no change of spread.
+        Two released models of classes of under some 40 rows differ by what their releases have rounded and floored:
+        `joint_p_value` was at most .05 for 18 % of unchanged pairs of 300 and 150 rows with a class of a tenth, for
+        3 % of pairs of 600 and 400. Groups are not heeded: rows of one subject count as so many rows.
 
         Within classes: what all classes agree on (Mantel & Haenszel 1959) and each class alone, joined by Cauchy
         combination (Liu & Xie 2020, doi:10.1080/01621459.2018.1554485). Without labels, scores are freed of the part

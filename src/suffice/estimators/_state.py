@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, NDArray, is_whole, np
 from ..densities import STRUCTURES
-from ..errors import SettingError, setting
+from ..errors import SettingError, quoted, setting
 from ..estimate import Block, Note, Settings, Shrinkage
 from ..estimate.mixture_starts import BIC
 from ..estimate.priors import check_prior, check_smoothing, weighted_priors
 from ..fitted import NOTHING, Fitted
 from ..joint import JointModel
-from ..learning.edits import settled
+from ..learning.edits import settled, treated_otherwise
 from ..released import Provenance
 from ..schema import Name, Schema
 from ..stats import ByClass
@@ -257,6 +257,12 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _refreshed(self, old: Fitted | None) -> Fitted:
         assert old is not None
+        self._validate_settings()
+        if columns := treated_otherwise(old, self._plan(old.schema)):
+            raise SettingError(
+                f"The settings as they are now treat {quoted(columns)} otherwise than those of the fit, "
+                "of which the statistics are. Next: set them back, or fit anew."
+            )
         return old.with_settings(self._settings(old.schema), self.priors, **self._particulars())
 
     def _current(self) -> Fitted:

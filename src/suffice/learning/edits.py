@@ -33,7 +33,7 @@ from ..estimate import Block
 from ..estimate.families import CategoricalFamily, TextFamily
 from ..fitted import Fitted
 from ..released import Release
-from ..schema import Kind, Level, Schema, check_text, sort_levels
+from ..schema import Kind, Level, Name, Schema, check_text, sort_levels
 from ..stats import (
     ByClass,
     CategoricalStats,
@@ -104,10 +104,8 @@ def merge(fitted: F, other: F, distinct: bool = False) -> F:
             f"Models of two kinds: {a_model(fitted.who)} cannot take in {a_model(other.who)}. Next: fit both alike."
         )
     _check_same_columns(fitted.schema, other.schema)
-    for mine, theirs in zip(fitted.blocks, other.blocks, strict=False):
-        if mine != theirs:
-            columns = [fitted.schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
-            raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
+    if columns := treated_otherwise(fitted, other.blocks):
+        raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
     fitted, other = fitted.before_merge(other)
     past = replace(
         fitted.past,
@@ -119,6 +117,12 @@ def merge(fitted: F, other: F, distinct: bool = False) -> F:
     statistics = fitted.statistics.merge(other.statistics)
     _tell_shared(statistics.sample, fitted.statistics.sample, other.statistics.sample, distinct)
     return _changed(fitted, statistics, past=past)
+
+
+def treated_otherwise(fitted: Fitted, blocks: Sequence[Block]) -> list[Name]:
+    """Return the columns that other `blocks` model otherwise than those of a value."""
+    differing = [block for block in (*fitted.blocks, *blocks) if (block in fitted.blocks) != (block in blocks)]
+    return [fitted.schema.names[p] for p in sorted({p for block in differing for p in block.positions})]
 
 
 def _tell_shared(merged: Reservoir | None, one: Reservoir | None, two: Reservoir | None, distinct: bool) -> None:

@@ -167,7 +167,7 @@ class ForwardValidation:
             found.append(f"Sets of {in_percent(self.level)} hold the class of {in_percent(covered)} of the rows.")
         if len(self.since) > 1:
             found.append(f"The first of these models, never updated, loses {in_nats(self.mean('unchanged'))}.")
-        if len(self.windows) > 1:
+        if not np.isnan(self.window_loss[:-1]).all():
             found.append(self._which_window())
         if self.new.any():
             new = count(int(self.new.sum()), "row")
@@ -179,17 +179,9 @@ class ForwardValidation:
     def _which_window(self) -> str:
         best = int(np.nanargmin(self.window_loss[:-1]))
         size, above, error = self.windows[best], float(self.window_above[best]), float(self.window_error[best])
-        periods = "The last period" if size == 1 else f"The last {size} periods"
-        if above < -SURE * error:
-            return (
-                f"{periods} alone {'serves' if size == 1 else 'serve'} best: {in_nats(-above)} nats less than all "
-                f"(± {in_nats(error)})."
-            )
-        return (
-            f"All periods serve best, or as well as fewer: {periods.lower()} alone "
-            f"{'loses' if size == 1 else 'lose'} {in_nats(abs(above))} nats {'more' if above > 0 else 'less'} "
-            f"(± {in_nats(error)})."
-        )
+        alone = "The last period alone loses" if size == 1 else f"The last {size} periods alone lose"
+        apart = f"{alone} {in_nats(abs(above))} nats {'more' if above > 0 else 'less'} than all (± {in_nats(error)})"
+        return f"{apart}." if above < -SURE * error else f"{apart}: all periods serve best, or as well as fewer."
 
 
 def span(since: str, until: str) -> str:
