@@ -129,7 +129,7 @@ class Units:
         """Return means (k, d) and scatters (…, d, d) that are in these units as statistics in the columns' own."""
         varies = ~self.constant * self.scale
         scatter = without_rounding(scatter) * varies[:, None] * varies
-        return GaussianStats(weight, mean * self.scale + self.center, form(scatter), form)
+        return GaussianStats(weight, mean * varies + self.center, form(scatter), form)  # a constant mean is no rounding
 
     def start(self, shared: bool) -> Point:
         """Return the parameters EM starts from: class means, and the variances within classes.
