@@ -99,7 +99,7 @@ class Schema:
             )
         return tuple(index[n] if n in index else int(n) for n in names)
 
-    def align(self, other: Schema, who: str) -> tuple[int, ...]:
+    def align(self, other: Schema, who: str, asked: bool = True) -> tuple[int, ...]:
         """Return, for each column of this schema, its position in `other`.
 
         Named columns are matched by name in any order, unnamed ones by position. SchemaError names what is
@@ -110,7 +110,7 @@ class Schema:
             missing = [name for name in self.names if name not in theirs]
             extra = [name for name in other.names if name not in own]
             if missing or extra:
-                raise SchemaError.columns_differ(missing, extra, who, asked=True)
+                raise SchemaError.columns_differ(missing, extra, who, asked)
             order = tuple(theirs[name] for name in self.names)
         else:
             if len(self) != len(other):

@@ -84,7 +84,7 @@ def test_a_column_without_values_is_left_out(cli, write, tmp_path, model) -> Non
     rows = "".join(f"{i % 7},,{'ab'[i % 2]}\n" for i in range(40))
     path = write("t.csv", "x,e,y\n" + rows)
     done = cli("fit", path, "--target", "y", "--model", model, "-o", tmp_path / "m.suffice").ok()
-    assert "'e' has no value in any row and cannot be used." in done.err.splitlines()
+    assert "Note: 'e' has no value in any row and cannot be used." in done.err.splitlines()
     later = write("later.csv", "x,e,y\n1,5,a\n")
     cli("predict", tmp_path / "m.suffice", later).ok()
     cli("update", tmp_path / "m.suffice", later, "--target", "y").ok()

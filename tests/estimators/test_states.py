@@ -26,7 +26,6 @@ import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays, drop_in
 from suffice._arrays import _BlasLimit, single_blas_thread
 from suffice.files.saving import describe
-from suffice.fitted import Fitted
 
 INTERRUPTS = int(os.environ.get("SUFFICE_INTERRUPTS", "0"))
 X, Y = load_iris(return_X_y=True)
@@ -138,27 +137,6 @@ def test_copies_pickles_and_clones_have_locks_and_caches_of_their_own():
         assert text(model) == before
     assert "statistics_" not in vars(clone(model))
     assert model.set_params(priors="uniform") is model
-
-
-def test_settings_made_during_an_edit_stay(monkeypatch):
-    """An edit waits for nobody who only sets a parameter, and does not set it back."""
-    model, begun, go = NaiveBayes().fit(X, Y), threading.Event(), threading.Event()
-    summarize = Fitted.summarize
-
-    def slowly(*told, **named):
-        begun.set()
-        assert go.wait(30)
-        return summarize(*told, **named)
-
-    monkeypatch.setattr(Fitted, "summarize", slowly)
-    with ThreadPoolExecutor(1) as pool:
-        edit = pool.submit(model.partial_fit, *MORE)
-        assert begun.wait(30)
-        model.priors = "uniform"
-        go.set()
-        edit.result()
-    assert model.priors == "uniform"
-    assert model.statistics_.rows == 150 + len(MORE[0])
 
 
 def test_every_public_verb_reads_what_was_learned_once():

@@ -6,17 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .._arrays import (
-    Array,
-    Codes,
-    Flags,
-    np,
-    pattern_groups,
-    row_chunks,
-    rows_within,
-    single_blas_thread,
-    sparse,
-)
+from .._arrays import Array, Codes, Flags, np, pattern_groups, row_chunks, rows_within, single_blas_thread, sparse
 from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Rows, as_density
 from ..densities.counts import TextDensity
 from ..joint import JointModel

@@ -170,7 +170,7 @@ def columns_there(schema: Schema, names: Sequence[str], path: Path, missing_colu
     missing = [name for name in wanted if name not in there]
     if missing and missing_columns == "error":
         told = SourceError.columns_missing(repr(str(path)), missing, names, "which the model needs")
-        raise SourceError(f"{told} Commands that answer for a table do without them by --missing-columns missing.")
+        raise SourceError(f"{told} With --missing-columns missing, predict and others do without them.")
     return [name for name in wanted if name in there]
 
 

@@ -30,16 +30,7 @@ from .answers import (
 )
 from .app import FOUND, OK
 from .models import is_many, open_parts
-from .output import (
-    COMMON,
-    Common,
-    Facts,
-    UsageProblem,
-    noting_warnings,
-    page_width,
-    progress,
-    rows_progress,
-)
+from .output import COMMON, Common, Facts, UsageProblem, noting_warnings, page_width, progress, rows_progress
 from .parameters import (
     ColumnName,
     DataPath,

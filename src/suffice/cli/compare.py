@@ -180,7 +180,8 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     labels, groups = training.labels.to_numpy(), group_numbers(training)
     if groups is not None and int(groups.max()) + 1 < folds:
         raise TargetProblem(
-            f"There are {int(groups.max()) + 1} different rows or groups, too few for {folds} folds. Next: fewer."
+            f"There are {int(groups.max()) + 1} different rows or groups, too few for {folds} folds. Next: "
+            "give fewer --folds, or rows of more groups."
         )
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     with warnings.catch_warnings():

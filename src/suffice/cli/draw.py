@@ -207,6 +207,8 @@ def impute(
 
     from ..engines.arrow import how_many, missing
 
+    if seed is not None and draws is None:
+        raise UsageProblem("--seed is of --draws, and there are none. Next: give --draws, or leave it out.")
     check_output(output, [(data, "table"), (model, "model")])
     estimator = load_model(model)
     read = read_for(estimator, data, target=target, sheet=sheet, missing_columns=missing_columns)

@@ -214,8 +214,8 @@ def drop_class(
     if not labels:
         raise UsageProblem("drop-class takes at least one class.")
     with _editing(model, output, force, common, f"Learning {model.name} anew") as estimator:
-        for label in labels:
-            estimator.drop_class(class_named(label, estimator))
+        for label in {class_named(label, estimator): None for label in labels}:
+            estimator.drop_class(label)
     _report(common, estimator, output or model, f"dropped {quoted(labels)}")
 
 
@@ -249,6 +249,8 @@ def rename_class(
             old, mark, new = pair.partition("=")
             if not mark or not old or not new:
                 raise UsageProblem(f"{pair!r} is no pair OLD=NEW.")
+            if class_named(old, estimator) in renamed:
+                raise UsageProblem(f"{old!r} is given two labels. Next: give one.")
             renamed[class_named(old, estimator)] = int(new) if integers and new.lstrip("-").isdigit() else new
         estimator.rename_classes(renamed)
     _report(common, estimator, output or model, "renamed " + ", ".join(names))

@@ -80,7 +80,7 @@ def export(
             estimator.to_onnx(target, dtype=dtype or "float64", check=check or None)
             _tell(common, {"format": "onnx", "output": str(target)}, target)
             return
-        source = (table or "rows").split(".")
+        source = ("rows" if table is None else table).split(".")
         query = estimator.to_sql(dialect or "duckdb", source, keep=key, missing=missing or "exact", check=check or None)
     if target is not None:
         write_whole(target, lambda file: file.write(f"{query}\n".encode()))
@@ -150,6 +150,8 @@ def report(
     """
     if interval is not None and data is None:
         raise UsageProblem("--interval says how sure the answers of rows are, and there are none. Next: give DATA.")
+    if data is None and (target, sheet) != (None, None):
+        raise UsageProblem("--target and --sheet are of DATA, and there is none. Next: give it.")
     facts_only = common.json and output is None
     made = model.with_suffix(".html") if output is None else output
     if not facts_only:

@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import (
-    UNSEEN,
-    DataError,
-    SufficeError,
-    UnseenLevelWarning,
-    count,
-    one_line,
-    quoted,
-    visible,
-)
+from ..errors import UNSEEN, DataError, SufficeError, UnseenLevelWarning, count, one_line, quoted, visible
 from ..progress import EXPECTED, listen
 
 if TYPE_CHECKING:

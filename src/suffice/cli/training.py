@@ -70,6 +70,8 @@ def read_training(
     """Return the rows of a file that have a label, saying on stderr what was left out; `keep` is more to keep."""
     from ..engines.arrow import how_many, missing
 
+    if both := set(table.keep) & set(table.drop):
+        raise UsageProblem(f"--keep and --drop both name {quoted(sorted(both))}. Next: give it to one of them.")
     found = read_file(path, training_reading(target, table, time))
     groups = table.groups
     check_named(found.columns.column_names, target, (*table.drop, *table.keep), weight, path, groups, time)
@@ -352,14 +354,11 @@ def nothing_left(target: str) -> SchemaError:
 
 def remark_empty(empty: Sequence[str], columns: int, common: Common) -> None:
     """Say which of so many columns have no value, of which a model can learn nothing; refuse a table of such alone."""
+    gone = f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row"
     if empty and len(empty) == columns:
-        one = len(empty) == 1
-        raise SchemaError(
-            f"{'Column' if one else 'Columns'} {quoted(empty)} {'has' if one else 'have'} no value in any row, and "
-            "there is no other column to learn from. Next: add columns with values."
-        )
+        raise SchemaError(f"{gone}, and there is no other column to learn from. Next: add columns with values.")
     if empty:
-        common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
+        common.remark(f"Note: {gone} and cannot be used.")
 
 
 def _remark_names(columns: Table, told: Mapping[str, Telling], common: Common) -> None:

@@ -245,11 +245,7 @@ def _role(sign: str, mark: str) -> str:
 
 
 def of_units(
-    paths: Sequence[Path],
-    total: Sniffed,
-    numbers: Collection[str],
-    mark: Callable[[str], str],
-    learned: Dialect | None,
+    paths: Sequence[Path], total: Sniffed, numbers: Collection[str], mark: Callable[[str], str], learned: Dialect | None
 ) -> None:
     """Say which amounts, percentages and parentheses were read as what, and which columns hold several units."""
     for name, seen in total.items():

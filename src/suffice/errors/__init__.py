@@ -40,10 +40,7 @@ MOST_FILES = 10_000  # of a folder, looked through for a name nearly like the on
 _PANDAS = "save it as .csv or .xlsx there, or in Python: pandas.{}(…).to_csv('table.csv', index=False)"
 # By their endings: what they hold, and how to go on.
 CONVERTED = {
-    ".json": (
-        "JSON",
-        "write one object a line into a .jsonl, for example by jq -c '.[]' table.json > table.jsonl",
-    ),
+    ".json": ("JSON", "write one object a line into a .jsonl, for example by jq -c '.[]' table.json > table.jsonl"),
     **dict.fromkeys((".zip", ".7z", ".tar", ".tgz"), ("an archive", "unpack it, and give the table in it")),
     ".sav": ("a table of SPSS", _PANDAS.format("read_spss")),
     ".dta": ("a table of Stata", _PANDAS.format("read_stata")),
@@ -317,7 +314,7 @@ class NotLearnedError(DataError):
         where = f" in {'column' if len(names) == 1 else 'columns'} {quoted(names)}" if names else ""
         super().__init__(
             f"These rows{who} cannot be forgotten, because they were never learned: {why}{where}. Nothing has changed. "
-            "Next: give rows that were learned, with the labels and weights they had then."
+            "Next: give rows that were learned, with the labels, weights and groups they had then."
         )
 
     def placed(self, label: object, block: int) -> NotLearnedError:

@@ -323,9 +323,11 @@ def check_priors(priors: object, k: int) -> Array:
             f"{setting('priors')} has {shares.size} numbers and there are {k} classes. Next: give one per class."
         )
     if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
+        fit = np.isfinite(shares.sum()) and (shares >= 0).all() and shares.any()
+        step = "divide them by their sum" if fit else "give every class one of at least 0"
         raise SettingError(
             f"{setting('priors', shares.tolist())} are not probabilities: they must be at least 0 and sum to 1, and "
-            f"sum to {shares.sum():.6g}. Next: divide them by their sum."
+            f"sum to {shares.sum():.6g}. Next: {step}."
         )
     return np.asarray(shares / shares.sum())
 

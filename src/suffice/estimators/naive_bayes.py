@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical
 from ..densities.counts import TextDensity
-from ..errors import SchemaError, SettingError, setting
+from ..errors import SchemaError, SettingError, quoted, setting
 from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily, as_family, lacking
 from ..estimate.predictive import matrices
@@ -293,7 +293,10 @@ def _check_numbers(blocks: Sequence[Block], schema: Schema) -> None:
         if block.family.support in ("reals", "counts", "shares"):
             labels = [schema.names[p] for p in block.positions if p in schema.text]
             if labels:
-                raise SchemaError.needs_numbers(labels, f"The family {block.family.name!r}")
+                raise SchemaError(
+                    f"The family {block.family.name!r} is one of numbers, and {quoted(labels)} holds categories. Next: "
+                    "leave the family of such columns open, or give one of categories, such as 'categorical'."
+                )
 
 
 def _family(wanted: object) -> Family:

@@ -25,15 +25,7 @@ class Nodes(NamedTuple):
 
 
 def grow(
-    cells: NDArray[np.int16],
-    codes: Codes,
-    weight: Codes,
-    k: int,
-    *,
-    tries: int,
-    least: int,
-    drawn: bool,
-    tree: int,
+    cells: NDArray[np.int16], codes: Codes, weight: Codes, k: int, *, tries: int, least: int, drawn: bool, tree: int
 ) -> Nodes:
     """Return a tree of rows whose cells are (d, n). See `forest.frozen.grow_tree`."""
     d, n = cells.shape

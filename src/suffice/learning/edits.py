@@ -34,16 +34,7 @@ from ..estimate.families import CategoricalFamily, TextFamily
 from ..fitted import Fitted
 from ..released import Release
 from ..schema import Kind, Level, Name, Schema, check_text, sort_levels
-from ..stats import (
-    ByClass,
-    CategoricalStats,
-    DiagonalScatter,
-    GaussianStats,
-    Reservoir,
-    Statistic,
-    SumStats,
-    TextStats,
-)
+from ..stats import ByClass, CategoricalStats, DiagonalScatter, GaussianStats, Reservoir, Statistic, SumStats, TextStats
 from ..stats._downdate import FAINT
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import count_shared

@@ -209,11 +209,7 @@ def undecided(losses: Array, counts_for: Array, errors: float, group: Codes | No
 
 
 def _search(
-    losses_at: Callable[[float, float], Array],
-    counts_for: Array,
-    work: float,
-    shared: bool,
-    group: Codes | None = None,
+    losses_at: Callable[[float, float], Array], counts_for: Array, work: float, shared: bool, group: Codes | None = None
 ) -> tuple[float, float]:
     """Return (shared, amount) by a coarse grid and steps halved about its best point.
 

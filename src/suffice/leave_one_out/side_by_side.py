@@ -30,13 +30,7 @@ QUICK = 100  # steps: where a climb that takes more of them arrives may depend o
 
 
 def without_row(
-    rows: Array,
-    codes: Codes,
-    weight: Array,
-    stats: PatternStats,
-    density: Gaussian,
-    settings: Settings,
-    shared: bool,
+    rows: Array, codes: Codes, weight: Array, stats: PatternStats, density: Gaussian, settings: Settings, shared: bool
 ) -> tuple[Array, Flags]:
     """Return log densities (n, k) in nats of each row under estimates without it, and which rows they are right for.
 

@@ -15,16 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from .._arrays import (
-    Array,
-    Codes,
-    Flags,
-    cholesky,
-    eigh,
-    gammaln,
-    invert_triangular,
-    np,
-)
+from .._arrays import Array, Codes, Flags, cholesky, eigh, gammaln, invert_triangular, np
 from ..densities import Full, MultivariateT
 from ..kernels.left_out import Leaving
 from ..stats import FullScatter, GaussianStats

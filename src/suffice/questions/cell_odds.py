@@ -316,7 +316,7 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
         raise DataError(
             f"{learned} {what}, in {int(fold.max(initial=-1)) + 1} folds, with {int(cells.judged.sum())} columns to "
             f"judge are too few: cells are judged by rows of other folds, of at least {LEAST_ROWS} in all. Next: give "
-            "the rows that the model has learned beside them."
+            "more rows, those that a model has learned among them."
         )
     known = cells.known()
     learn = known.copy()

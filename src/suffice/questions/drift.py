@@ -21,6 +21,7 @@ from .drift_columns import (
     category_effect,
     compare_pairs,
     learned_side,
+    mean_and_deviation,
     number_effect,
     overall,
     pair_scores,
@@ -301,7 +302,7 @@ def _pair(fitted: Fitted, given: object, y: object, sample_weight: object) -> Pa
                 f"{either('y and sample_weight', 'Labels and weights')} go with a table of rows; another model knows "
                 "its own labels and weights. Next: leave them out."
             )
-        order: Sequence[int] = fitted.schema.align(given.schema, fitted.who)
+        order: Sequence[int] = fitted.schema.align(given.schema, fitted.who, asked=False)
         new = learned_side(given)
     else:
         new = table_side(fitted, given, y, sample_weight)
@@ -338,9 +339,8 @@ def _posteriors(fitted: Fitted, pair: Pair, judged: JudgedSides | None) -> Poste
     if judged is not None:
         return Posteriors(_normalized(judged.old), _normalized(judged.new), uniform)
     new = np.exp(fitted.log_posterior(rows, leading=True))
-    if pair.old.rows is None:
-        return Posteriors(np.zeros((0, new.shape[1])), new, uniform)
-    return Posteriors(np.exp(fitted.log_posterior(fitted.recoded(pair.old.rows), leading=True)), new, uniform)
+    old = None if pair.old.rows is None else fitted.log_posterior(fitted.recoded(pair.old.rows), leading=True)
+    return Posteriors(np.zeros((0, new.shape[1])) if old is None else np.exp(old), new, uniform)
 
 
 def _estimated_shares(fitted: Fitted, pair: Pair, found: Posteriors) -> ClassShares:
@@ -380,7 +380,7 @@ FEWEST = 10  # rows kept, below which no models of the others are made
 
 
 class JudgedSides(NamedTuple):
-    """log p(x, k) of the rows kept (m, k) and of the new ones (n, k), and the fold of each.
+    """log p(x, k) of the rows kept (m, k) and of the new ones (n, k), numbers in standard deviations; and their folds.
 
     The rows kept are parted into folds, and the new ones dealt out to these; the rows of a fold, old and new, are
     judged by one model of all other rows, which has seen neither.
@@ -401,7 +401,9 @@ def judge_sides(fitted: Fitted, pair: Pair) -> JudgedSides | None:
     old_fold = np.zeros(len(pair.old.codes), dtype=np.int64)
     for number, fold in enumerate(held.folds):
         old_fold[fold.index] = number
+    units = _in_deviations(fitted, pair)
     density = [logsumexp(held.log_density + asked.joint.log_prior, axis=1), asked.log_density(asked.recoded(new))]
+    density = [own + unit for own, unit in zip(density, units, strict=True)]
     keys = [_keys(rows, len(fitted.reservoir.rows)) for rows in (kept, new)]
     labels = [pair.codes(side) for side in (pair.old, pair.new)]
     same = [mixed(own + c.astype(np.uint64)) for own, c in zip(keys, labels, strict=True)]
@@ -414,10 +416,24 @@ def judge_sides(fitted: Fitted, pair: Pair) -> JudgedSides | None:
     found = JudgedSides(np.full((len(old_fold), k), -np.inf), np.full((len(new_fold), k), -np.inf), old_fold, new_fold)
     for number, fold in enumerate(held.folds):
         mine = np.flatnonzero(new_fold == number)
-        for rows, index, out in ((kept, fold.index, found.old), (new, mine, found.new)):
+        for rows, index, out, unit in ((kept, fold.index, found.old, units[0]), (new, mine, found.new, units[1])):
             if len(index):
-                log_joint = fold.model.log_joint(fold.read(take_blocks(rows, index)))
+                log_joint = fold.model.log_joint(fold.read(take_blocks(rows, index))) + unit[index, None]
                 out[np.ix_(index, fold.classes)] = np.nan_to_num(log_joint, nan=-np.inf, posinf=1e300, neginf=-np.inf)
+    return found
+
+
+def _in_deviations(fitted: Fitted, pair: Pair) -> list[Array]:
+    """Return what makes the log densities of the rows of both sides those of numbers in standard deviations.
+
+    Without it the units of a column would tell which rows are likelier, those that miss it or the others.
+    """
+    found = [np.zeros(len(side.codes)) for side in (pair.old, pair.new)]
+    for j, name in enumerate(fitted.schema.names):
+        sides = pair.old.column(j, name), pair.new.column(pair.order[j], name)
+        unit = mean_and_deviation(sides[0])[1] if sides[0].is_number else 1.0
+        for total, own in zip(found, sides, strict=True):
+            total += 0.0 if own.values is None or not unit > 0 else np.where(np.isnan(own.values), 0.0, np.log(unit))
     return found
 
 

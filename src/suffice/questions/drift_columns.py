@@ -260,13 +260,14 @@ Size: TypeAlias = tuple[float, float, float, float, Level | None]
 
 def number_effect(old: ColumnSummary, new: ColumnSummary) -> Size:
     """Return how far the mean has moved, in standard deviations before, and the ratio of standard deviations."""
-    (m0, s0), (m1, s1) = (_mean_and_deviation(own) for own in (old, new))
+    (m0, s0), (m1, s1) = (mean_and_deviation(own) for own in (old, new))
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.float64(m1 - m0) / s0 if m1 != m0 else np.float64(m1 - m0)
         return float(effect), float(np.float64(s1) / s0), m0, m1, None
 
 
-def _mean_and_deviation(facts: ColumnSummary) -> tuple[float, float]:
+def mean_and_deviation(facts: ColumnSummary) -> tuple[float, float]:
+    """Return the mean of a column of numbers and its standard deviation; NaN where too few cells tell them."""
     assert facts.moments is not None
     w, mean, scatter = (float(part[0, 0]) for part in facts.moments.pooled())
     return mean if w > 0 else np.nan, np.sqrt(scatter / (w - 1.0)) if w > 1 else np.nan

@@ -327,7 +327,7 @@ class _PeriodModels:
         if fitted.needs_all_rows:
             raise DataError(
                 "Mixtures of several components are fitted anew to all rows of a period and those before, and this "
-                "model no longer has its own. Next: judge it without having it learn more."
+                "model no longer has its own. Next: judge it as it is, without periods."
             )
         known = fitted.statistics
         self.parts, self.whole = [known, *self.parts], known

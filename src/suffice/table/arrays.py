@@ -11,15 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .._arrays import Array, Codes, check_bytes, np, sparse
-from .._arrays_api import (
-    DeviceArray,
-    blocks,
-    fetch,
-    namespace,
-    plain,
-    put,
-    wide_float,
-)
+from .._arrays_api import DeviceArray, blocks, fetch, namespace, plain, put, wide_float
 from ..errors import DataError, SchemaError, either, quoted, shown
 from ..schema import Column, Kind, Level, Name, Schema, unnamed_schema
 from .cells import (

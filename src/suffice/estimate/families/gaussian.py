@@ -13,14 +13,7 @@ from ...em.cells import complete, complete_rows, weak_prior
 from ...em.filling import augmented, can_augment, fill
 from ...errors import SingularCovarianceError
 from ...notes import Note
-from ...stats import (
-    CompletedStats,
-    DiagonalScatter,
-    FullScatter,
-    GaussianStats,
-    PatternStats,
-    PooledScatter,
-)
+from ...stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ...table.arrays import DeviceTable

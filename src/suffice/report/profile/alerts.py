@@ -140,7 +140,8 @@ WORDS = {
     AlertKind.IDENTIFIER: "Each row has its own value, as an identifier or a name has: {}. That says nothing of new "
     "rows; leave it out.",
     AlertKind.IN_TIME: "Rows that follow each other in time are alike in class: {}. Judged row by row, models look "
-    "better than they will be in the next period: judge them by period (`--time COLUMN`, `validate_forward`).",
+    "better than they will be in the next period: judge them by period (`suffice compare --time COLUMN`, or "
+    "`validate_forward`).",
     AlertKind.MANY_LEVELS: "Many levels with few rows each: {}.",
     AlertKind.ALIKE: "Levels that differ only by case or spaces: {}.",
     AlertKind.DATES: "Dates that are read as categories: {}. Written as 2026-04-03, or as dates of a data frame, they "
