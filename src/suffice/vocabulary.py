@@ -175,6 +175,10 @@ def table_notes(
         what = f"held out copies of a row together, {kept - distinct:,} of {kept:,} rows"
         why = "they are equal in every cell and in class, far more often than columns of few values explain"
         yield Note(what, why, kind=NoteKind.COPIED)
+    group = None if statistics.sample is None else statistics.sample.group
+    if group is not None and group.any() and (group == group[0]).all():
+        why = "all rows are of one group: what the model says of itself holds for further rows of that group alone"
+        yield Note("held out rows one by one", why, kind=NoteKind.UNCERTAIN)
     if statistics.sample is not None and subjects:
         yield from _column_notes(schema, blocks, statistics.sample)
 

@@ -175,6 +175,13 @@ def test_wrong_groups_are_refused_by_name(rng):
         GaussianDiscriminant().fit(X, y).leave_one_out(X, y, groups=np.zeros(len(y)))
 
 
+def test_rows_of_one_group_are_said_to_be_judged_one_by_one(rng):
+    X, y, groups = subjects(rng, 6)
+    for own, said in ((groups, False), (groups * 0, True)):
+        notes = NaiveBayes().fit(X, y, groups=own).notes_
+        assert any("all rows are of one group" in note.why for note in notes) == said
+
+
 def test_scikit_learn_routes_groups(rng):
     X, y, groups = subjects(rng, 20, 4, 6, 3)
     with config_context(enable_metadata_routing=True):
