@@ -95,7 +95,7 @@ def test_a_fixed_prior_stays_fixed(rng):
     X = np.concatenate([rng.normal(size=(100, 2)), rng.normal(size=(60, 2)) + 4])
     codes = np.repeat([0, 1], [100, 60])
     codes[20:140] = -1
-    family, search = MixtureFamily(), Search([2, 2], [0, 0])
+    family, search = MixtureFamily(), Search([2, 2], 0)
     known = codes >= 0
     stats = fit_mixtures(X[known], codes[known], 2, None, family.under(told(2)), search)
     assert not stats.is_single
@@ -141,7 +141,7 @@ def test_statistics_of_single_components_keep_the_laws(rng, family):
 def test_statistics_of_several_components_move_and_save_but_do_not_merge(rng):
     X = np.concatenate([rng.normal(size=(50, 2)) + c for c in (0, 9, 20)])
     codes, family = np.repeat([0, 0, 1], 50), MixtureFamily()
-    stats = fit_mixtures(X, codes, 2, None, family.under(told(2)), Search([2, 1], [0, 0]))
+    stats = fit_mixtures(X, codes, 2, None, family.under(told(2)), Search([2, 1], 0))
     density, _ = family.estimate(stats, told(2))
     moved, _ = family.estimate(stats.place([2, 0], 4), Settings(classes=tuple("abcd"), columns=(0, 1)))
     np.testing.assert_allclose(moved.log_density(X)[:, [2, 0]], density.log_density(X), rtol=1e-12)

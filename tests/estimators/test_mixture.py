@@ -162,6 +162,9 @@ def test_weights_are_copies_and_order_is_nothing(clusters, rng, shared):
     copies = MixtureDiscriminant(2, **settings).fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
     assert weighted.n_components_.tolist() == copies.n_components_.tolist()
     np.testing.assert_allclose(weighted.score_samples(X), copies.score_samples(X), rtol=1e-6, atol=1e-6)
+    X, y = rng.normal(size=(90, 3)), np.arange(90) % 3
+    one, other = (MixtureDiscriminant(2, **settings).fit(X, own).score_samples(X) for own in (y, 2 - y))
+    np.testing.assert_allclose(one, other, rtol=1e-6)  # whatever classes are called
 
 
 def test_missing_cells_join_the_em(formed):

@@ -105,10 +105,10 @@ KMEANS, LOOSE = (False, 10), ((True, 1), (False, 1), (True, 0))
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How components are looked for: `wanted` by class, a number or "bic"; `seeds` one per class."""
+    """How components are looked for: `wanted` by class, a number or "bic"; `seed` is that of each."""
 
     wanted: Sequence[int | str]
-    seeds: Sequence[int]
+    seed: int
     max_components: int = 5
     n_init: int = 3
     max_iter: int = 500
@@ -172,7 +172,7 @@ def _fit_class(rows: Rows, c: int, model: MixtureEstimate, search: Search) -> Mi
     `rows` are its rows, numbered 0, in lexicographic order.
     """
     job = Job.start(rows, 1, model, max_iter=search.max_iter, tol=search.tol)
-    rng = np.random.default_rng(search.seeds[c])
+    rng = np.random.default_rng(search.seed)
     wanted, kinds = search.wanted[c], _distinct(rows.values)
     if isinstance(wanted, str):
         cells = float((rows.weight @ ~np.isnan(rows.values)).sum())

@@ -388,7 +388,7 @@ class MixtureDiscriminant(GenerativeEstimator):
     max_iter, tol
         EM stops after `max_iter` steps, or when one gains less than `tol` nats per row.
     random_state : None, int or RandomState
-        Seed of the starts. The same seed gives the same model, whatever the order of the rows.
+        Seed of the starts. The same seed gives the same model, whatever the order of rows and the names of classes.
     keep_rows : int, a size such as "256MiB", of 8 bytes a cell, or "all"
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.

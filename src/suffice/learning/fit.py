@@ -243,9 +243,9 @@ class Components:
             each = [wanted[label] for label in classes]
         else:
             each = [wanted] * len(classes)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(classes)).tolist()
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))  # of every class, whatever it is called
         numbers = [n if n == BIC else int(n) for n in each]
-        return Search(numbers, seeds, self.most, self.starts, self.steps, self.tolerance)
+        return Search(numbers, seed, self.most, self.starts, self.steps, self.tolerance)
 
 
 @dataclass(frozen=True, eq=False)
