@@ -154,6 +154,14 @@ def test_laws_of_a_joint_model():
 # --- answers -----------------------------------------------------------------------------------------------------
 
 
+def test_drawn_levels_are_those_of_the_table():
+    """In these tables codes were taken for numbers in steps of 2, and moved beyond the last level."""
+    rng = np.random.default_rng(6)
+    X = pd.DataFrame({"a": rng.choice(list("abcd"), 60, p=[0.45, 0.05, 0.45, 0.05]), "b": rng.normal(size=60)})
+    drawn = GenerativeForest().fit(X, np.arange(60) % 2).sample(2000, random_state=0)[0]
+    assert set(drawn["a"]) <= set("abcd")
+
+
 def test_drawn_and_filled_numbers_are_those_of_the_table(model, table):
     X, _ = table
     drawn, labels = model.sample(1500, random_state=0)

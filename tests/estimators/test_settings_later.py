@@ -21,7 +21,6 @@ CHANGES = {
     "a prior for another": (GaussianDiscriminant(prior=NormalInverseWishart()), {"prior": NormalInverseWishart(3.0)}),
     "loo to none": (GaussianDiscriminant(shrinkage="loo"), {"shrinkage": None}),
     "none to loo": (GaussianDiscriminant(), {"shrinkage": "loo"}),
-    "an amount": (GaussianDiscriminant(), {"shrinkage": 0.5}),
     "smoothing": (NaiveBayes(), {"divisor": "unbiased"}),
     "mixture": (MixtureDiscriminant(1), {"shrinkage": 0.2}),
     "automatic": (GenerativeClassifier(), {"keep_rows": 100}),

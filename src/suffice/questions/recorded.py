@@ -6,7 +6,7 @@ all that is read off it elsewhere, is that of the numbers before they are moved.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ..densities.density import missing_cells
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
-from ..schema import Kind
+from ..schema import Kind, Schema
 
 # ── The step in which a column's numbers were recorded: whole years, tenths, multiples of 25 ──────────────────────────
 
@@ -159,27 +159,29 @@ def _of_rows_kept(fitted: Fitted) -> ByBlock | None:
     if sample is None:
         return None
     weight = sample.represented(fitted.statistics.weight)
-    dated = {p for p, column in enumerate(fitted.schema.columns) if column.kind is Kind.DATE}
     blocks = zip(fitted.blocks, fitted.sampled_rows(), strict=True)
-    found = [_block_recorded(block, rows, weight, sample.copies, dated) for block, rows in blocks]
+    found = [_block_recorded(block, rows, weight, sample.copies, fitted.schema) for block, rows in blocks]
     return found if any(own is not None for own in found) else None
 
 
-def _block_recorded(block: Block, rows: object, weight: Array, copies: Array, dated: Container[int]) -> Recorded | None:
+def _block_recorded(block: Block, rows: object, weight: Array, copies: Array, schema: Schema) -> Recorded | None:
     if not isinstance(rows, np.ndarray) or block.family.support in ("shares", "truths"):
         return None
-    pairs = zip(rows.T, block.positions, strict=True)
-    columns = [_column_recorded(cells, weight, copies, position in dated) for cells, position in pairs]
+    pairs = zip(rows.T, (schema.columns[p].kind for p in block.positions), strict=True)
+    columns = [_column_recorded(cells, weight, copies, kind) for cells, kind in pairs]
     names = [own.name for own in fields(Recorded)]
     found = Recorded(**{name: np.array([getattr(own, name) for own in columns]) for name in names})
     found = replace(found, low=found.rounded(found.low), high=found.rounded(found.high))
     return found if np.isfinite([found.step, found.low, found.high, found.least]).any() else None
 
 
-def _column_recorded(cells: Array, weight: Array, copies: Array, dated: bool) -> Recorded:
-    """Return how a column of the rows kept (m,) was recorded; dates lie between the first and the last."""
-    present = ~np.isnan(cells)
-    if copies[present].sum() < FEWEST:
+def _column_recorded(cells: Array, weight: Array, copies: Array, kind: Kind) -> Recorded:
+    """Return how a column of the rows kept (m,) was recorded; dates lie between the first and the last.
+
+    A forest has codes of levels among its numbers, of which there is nothing to say.
+    """
+    dated, present = kind is Kind.DATE, ~np.isnan(cells)
+    if kind.is_label or copies[present].sum() < FEWEST:
         return Recorded()
     values, place = np.unique(cells[present], return_inverse=True)
     origin = float(np.rint(values[0])) if dated else 0.0  # seconds are told apart of dates that are not far from it
