@@ -20,7 +20,6 @@ X[Y == "a"] += 1.0
 CHANGES = {
     "a prior for another": (GaussianDiscriminant(prior=NormalInverseWishart()), {"prior": NormalInverseWishart(3.0)}),
     "loo to none": (GaussianDiscriminant(shrinkage="loo"), {"shrinkage": None}),
-    "none to loo": (GaussianDiscriminant(), {"shrinkage": "loo"}),
     "smoothing": (NaiveBayes(), {"divisor": "unbiased"}),
     "mixture": (MixtureDiscriminant(1), {"shrinkage": 0.2}),
     "automatic": (GenerativeClassifier(), {"keep_rows": 100}),

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from .._arrays import Array, Codes, Flags, np
 from ..densities import Rows
 from ..fitted import Fitted
+from ..stats.dependent_rows import as_judged
 from ..stats.rows import take_blocks
 from ..table.labels import read_weights
 from .held_out import left_out_kept
@@ -116,18 +117,19 @@ def _others(fitted: Fitted, codes: Codes, weight: Array) -> Flags:
 
 
 def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array) -> Channel:
-    """Return the channel of labels, by these rows or by those kept, whichever are more."""
-    if fitted.statistics.sample is not None and float(fitted.reservoir.copies.sum()) > len(codes):
+    """Return the channel of labels, by those kept, or by these rows where they are more."""
+    if fitted.judges is not None and float(fitted.judges.copies.sum()) >= len(codes):
         return fitted.memoize(_channel_of_kept)
     total = float(weight.sum())  # weights are copies of rows, unless they add up to less than the rows
     return find_channel(log_posterior, codes, weight * max(1.0, len(codes) / total) if total else weight)
 
 
 def _channel_of_kept(fitted: Fitted) -> Channel:
-    """Return the channel of labels by the rows that are kept."""
+    """Return the channel of labels by the rows that are kept; weights are copies, and copies of a row are one row."""
     sample, of_class = fitted.reservoir, fitted.statistics.weight
     weight = sample.represented(of_class)
-    weight *= max(float(sample.copies.sum()), float(sample.weight.sum())) / float(weight.sum())  # as of rows given
+    rows = as_judged(replace(sample, copies=np.maximum(sample.copies, sample.weight))).copies
+    weight *= float(rows.sum()) / float(weight.sum())
     told = np.flatnonzero(_others(fitted, sample.codes, sample.row_weight()))
     return find_channel(left_out_kept(fitted)[told], sample.codes[told], weight[told])
 
