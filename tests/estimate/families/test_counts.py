@@ -174,7 +174,7 @@ def test_sparse_tables_that_memory_could_not_hold_are_refused_before_any_cell_is
 
 
 def test_text_and_odd_matrices_are_refused():
-    with pytest.raises(SchemaError, match="The family 'poisson' models numbers"):
+    with pytest.raises(SchemaError, match="The family 'poisson' is one of numbers"):
         NaiveBayes("poisson").fit([["a", "b"], ["b", "c"]], [0, 1])
     with pytest.raises(SchemaError, match="Bernoulli column holds true and false"):
         NaiveBayes("bernoulli").fit([["a"], ["b"]], [0, 1])
