@@ -93,7 +93,8 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: 
     some = replace(leaves, weight=leaving)[told]
     left_out = some.left_out(fitted, take_blocks(rows, told), own, partial(_left_out, fitted))
     learned = np.flatnonzero(amount)
-    channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
+    alike = leaves.group is None or fitted.copies_leave_together  # the rows kept leave as these do
+    channel = _channel(fitted, left_out[learned], own[learned], amount[learned], alike)
     posterior[told] = true_posterior(channel, left_out, own)
     return posterior
 
@@ -112,13 +113,13 @@ def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None) ->
 
 def _others(fitted: Fitted, codes: Codes, weight: Array) -> Flags:
     """Return whether other rows are of the class of each row (n,)."""
-    of_class = fitted.statistics.weight[codes]
-    return of_class - weight > REST * of_class
+    return fitted.statistics.weight[codes] * (1.0 - REST) > weight
 
 
-def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array) -> Channel:
+def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array, alike: bool) -> Channel:
     """Return the channel of labels, by those kept, or by these rows where they are more."""
-    if fitted.judges is not None and float(fitted.judges.copies.sum()) >= len(codes):
+    kept = 0.0 if fitted.judges is None else float(fitted.judges.copies.sum())
+    if kept > len(codes) or (alike and kept == len(codes)):
         return fitted.memoize(_channel_of_kept)
     total = float(weight.sum())  # weights are copies of rows, unless they add up to less than the rows
     return find_channel(log_posterior, codes, weight * max(1.0, len(codes) / total) if total else weight)
@@ -128,8 +129,8 @@ def _channel_of_kept(fitted: Fitted) -> Channel:
     """Return the channel of labels by the rows that are kept; weights are copies, and copies of a row are one row."""
     sample, of_class = fitted.reservoir, fitted.statistics.weight
     weight = sample.represented(of_class)
-    rows = as_judged(replace(sample, copies=np.maximum(sample.copies, sample.weight))).copies
-    weight *= float(rows.sum()) / float(weight.sum())
+    rows = as_judged(replace(sample, copies=np.maximum(sample.copies, sample.weight)))
+    weight *= float(rows.copies.sum() / weight.sum())
     told = np.flatnonzero(_others(fitted, sample.codes, sample.row_weight()))
     return find_channel(left_out_kept(fitted)[told], sample.codes[told], weight[told])
 
