@@ -93,8 +93,7 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, leaves: 
     some = replace(leaves, weight=leaving)[told]
     left_out = some.left_out(fitted, take_blocks(rows, told), own, partial(_left_out, fitted))
     learned = np.flatnonzero(amount)
-    alike = leaves.group is None or fitted.copies_leave_together  # the rows kept leave as these do
-    channel = _channel(fitted, left_out[learned], own[learned], amount[learned], alike)
+    channel = _channel(fitted, left_out[learned], own[learned], amount[learned], leaves.group is None)
     posterior[told] = true_posterior(channel, left_out, own)
     return posterior
 
@@ -119,7 +118,7 @@ def _others(fitted: Fitted, codes: Codes, weight: Array) -> Flags:
 def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array, alike: bool) -> Channel:
     """Return the channel of labels, by those kept, or by these rows where they are more."""
     kept = 0.0 if fitted.judges is None else float(fitted.judges.copies.sum())
-    if kept > len(codes) or (alike and kept == len(codes)):
+    if kept > len(codes) or ((alike or fitted.copies_leave_together) and kept == len(codes)):
         return fitted.memoize(_channel_of_kept)
     total = float(weight.sum())  # weights are copies of rows, unless they add up to less than the rows
     return find_channel(log_posterior, codes, weight * max(1.0, len(codes) / total) if total else weight)
