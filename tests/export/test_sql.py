@@ -201,7 +201,7 @@ def test_unknown_dialect_has_suggestions() -> None:
 
 def test_no_column_without_a_name() -> None:
     X = pd.DataFrame({"": [0.0, 1.0, 4.0, 5.0]})
-    with pytest.raises(ExportError, match="no plain way to write the column name ''"):
+    with pytest.raises(ExportError, match="no plain way to write the name ''"):
         GaussianDiscriminant().fit(X, [0, 0, 1, 1]).to_sql()
 
 

@@ -198,5 +198,5 @@ def test_what_a_terminal_would_obey_is_written_by_its_number() -> None:
     for dialect in ("duckdb", "sqlite", "postgres", "mysql", "bigquery"):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", model.to_sql(dialect, check=False))
     named = NaiveBayes().fit(X.rename(columns={"c": "c\x1b[31m"}), CLASSES)
-    with pytest.raises(ExportError, match=r"no plain way to write the column name 'c\\x1b\[31m'"):
+    with pytest.raises(ExportError, match=r"no plain way to write the name 'c\\x1b\[31m'"):
         named.to_sql()

@@ -49,7 +49,7 @@ class Language:
         """Return a quoted name; ExportError for one that SQL cannot have, or that a terminal would obey."""
         if not name or CONTROL.search(name):
             raise ExportError(
-                f"SQL has no plain way to write the column name {name!r}. Next: rename the column, and fit again."
+                f"SQL has no plain way to write the name {name!r}. Next: give the column, or the table, another."
             )
         return exp.to_identifier(name, quoted=True)
 

@@ -127,7 +127,7 @@ class _Query:
         own = column_names(program)
         clash = sorted(set(keep) & set(own))
         if clash:
-            raise ExportError(f"{setting('keep')} names {quoted(clash)}, which are kept anyway. Next: leave it out.")
+            raise ExportError(f"{setting('keep')} names {quoted(clash)}, which is kept anyway. Next: leave it out.")
         self.names = [*keep, *own]
         if language.dialect not in MINDS_CASE:
             _check_case(self.names, language.dialect)
