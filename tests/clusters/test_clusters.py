@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     kind = np.array(["ash", "elm", "oak"])[np.where(np.arange(n) > 980, 2, y)]
     colour = np.where(np.arange(n) == n - 1, "last", np.array(["red", "green"])[rng.integers(0, 2, n)])
     x = rng.normal(size=(n, 2)) + y[:, None]
-    x[rng.random(x.shape) < 0.05] = np.nan
+    x[(rng.random(x.shape) < 0.05) | (np.arange(n) % 50 == 0)[:, None]] = np.nan  # in every row group
     table = pa.table({"x0": pa.array(x[:, 0], from_pandas=True), "x1": x[:, 1], "colour": colour, "kind": kind})
     for number in range(2):
         pq.write_table(table.slice(500 * number, 500), path / f"{number}.parquet", row_group_size=50)
