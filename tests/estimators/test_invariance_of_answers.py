@@ -173,13 +173,13 @@ def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, read_back, m
         assert_allclose(again.answer(name), answer, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", ["shared unbiased", "naive bayes", "forest"])
-def test_sets_and_pvalues_do_not_depend_on_units_where_learned_rows_miss_cells(kind):
+@pytest.mark.parametrize("kind", ["full", "shared unbiased", "mixture", "naive bayes", "forest"])
+def test_where_learned_rows_miss_cells_neither_units_nor_names_of_classes_matter(kind):
     found = []
-    for unit, origin in ((1.0, 0.0), (UNIT, ORIGIN)):
-        X = HOLED[NUMBERS] * unit + origin
-        model = MODELS[kind]().fit(X, CODES)
-        found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, CODES), model.predict_set(X, 0.2)])
+    for unit, origin, names in ((1.0, 0.0, CLASSES), (UNIT, ORIGIN, ("z", "m", "b"))):
+        model = MODELS[kind]().fit(X := HOLED[NUMBERS] * unit + origin, y := np.array(names)[CODES])
+        found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, y), model.drift(X[:20]).density_p_value])
+        found[-1].append(model.predict_set(X, 0.2)[:, np.argsort(np.argsort(names))])
     for first, retold in zip(*found, strict=True):
         assert_allclose(retold, first, rtol=1e-7)  # sets exactly; sums of numbers in other units round otherwise
 

@@ -160,8 +160,8 @@ class Gaussian(Density):
             centered = out[np.ix_(index, seen)] - self.means[np.ix_(own, seen)]
             drawn = self.means[np.ix_(own, unseen)]
             covariance_of = own if self.covariance.g > 1 else np.zeros_like(own)
-            for i in np.unique(covariance_of):
-                law, mine = self.covariance.conditional(int(i), observed, missing), np.flatnonzero(covariance_of == i)
+            for i in dict.fromkeys(covariance_of.tolist()):  # as rows come: names of classes do not matter
+                law, mine = self.covariance.conditional(i, observed, missing), np.flatnonzero(covariance_of == i)
                 noise = law.noise(len(mine), rng)
                 if spread is not None:
                     noise *= spread(out[np.ix_(index[mine], seen)], observed, own[mine])[:, None]

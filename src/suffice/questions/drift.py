@@ -352,9 +352,8 @@ def _estimated_shares(fitted: Fitted, pair: Pair, found: Posteriors) -> ClassSha
         p = _likelihood_ratio(likelihood, before, after, pair)
     else:
         scores = np.concatenate([found.old, found.new])
-        count = np.concatenate([pair.old.count, pair.new.count])
         later = np.arange(len(scores)) >= len(found.old)
-        p, apart = p_of_scores(scores, count, later)
+        p, apart = p_of_scores(scores, np.concatenate([pair.old.count, pair.new.count]), later)
         p = 1.0 if apart is None else p
     return ClassShares(pair.old.classes, before, after, p, False)
 
@@ -488,6 +487,7 @@ def compare_densities(fitted: Fitted, pair: Pair, judged: JudgedSides | None) ->
     else:
         values = logsumexp(judged.old, axis=1), logsumexp(judged.new, axis=1)
     value, fold = np.concatenate(values), np.concatenate([judged.old_fold, judged.new_fold])
+    value = np.round(np.clip(value, -1e200, 1e200), 9)  # equal rows are tied, whatever rounding says
     count = np.concatenate([pair.old.count, pair.new.count])
     scores = np.empty((len(value), 2))
     for number in range(int(fold.max()) + 1):

@@ -78,7 +78,7 @@ def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     classes = [own[sample.codes == c] for c in range(k)]
     # one class goes on where another ends
     turn = np.argsort(np.lexsort(([np.ptp(part) if len(part) else 0.0 for part in classes], [*map(len, classes)])))
-    order, keys = np.lexsort((sample.priority, own, turn[sample.codes])), content(sample.rows, len(own))
+    order = np.lexsort((keys := content(sample.rows, len(own)), own, turn[sample.codes]))
     groups = sample.units.groups
     # fewer folds where cells are missing: EM takes long
     folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
