@@ -274,8 +274,8 @@ def drift(
     check_readable(new)
     estimator = load_model(model)
     if format_of(new) is None and zipfile.is_zipfile(new):
-        if target is not None:
-            raise UsageProblem(f"--target {target!r}: {new} is a model, which knows its own classes. Leave it out.")
+        if target is not None or sheet is not None or missing_columns != "error":
+            raise UsageProblem(f"{new} is a model; --target, --sheet and --missing-columns are of tables. Leave them out.")
         other = load_model(new)
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(other)

@@ -16,7 +16,7 @@ from ..conformal import MeanScores, Scores
 from ..densities import Density
 from ..disclosure import Given, Kept, MinCount, Terms, release_block
 from ..disclosure.gaussian import UNREMEMBERED
-from ..errors import DataError, SettingError, a_model, quoted, setting
+from ..errors import DataError, SettingError, a_model, either, quoted, setting
 from ..estimate import Block, Shrinkage
 from ..fitted import Fitted
 from ..notes import Kind, Note
@@ -60,8 +60,8 @@ def release(fitted: F, least: int, like: F | None) -> F:
     if small:
         raise DataError(
             f"These classes may have fewer than {least} rows, which a released model must not tell of: "
-            f"{', '.join(small)}. Next: join each to another class with rename_classes (on the command line "
-            "rename-class), or leave it out with drop_class (drop-class)."
+            f"{', '.join(small)}. Next: join each to another class "
+            f"({either('rename_classes, or leave it out with drop_class', '`suffice rename-class`, or `drop-class`')})."
         )
     found, notes = anonymize(fitted, limit, like)
     scores = _held_out(fitted, limit, found if like is None else like)
