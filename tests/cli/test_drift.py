@@ -48,7 +48,7 @@ def test_another_model(cli, halves, tmp_path) -> None:
     cli("fit", second, "--target", "species", "--model", "nb", "-o", other).ok()
     of_model, of_rows = (cli("drift", model, *rest, "--json") for rest in ((other,), (second, "--target", "species")))
     assert of_model.status == of_rows.status == 0
-    pairs = zip(json.loads(of_model.out)["columns"], json.loads(of_rows.out)["columns"], strict=True)
-    for one, two in pairs:
+    for one, two in zip(json.loads(of_model.out)["columns"], json.loads(of_rows.out)["columns"], strict=True):
         assert one["p_value"] == pytest.approx(two["p_value"], rel=1e-6)
-    assert cli("drift", model, other, "--target", "species").status == 2
+    for told in (("--target", "species"), ("--sheet", "2"), ("--missing-columns", "missing")):
+        assert cli("drift", model, other, *told).status == 2
