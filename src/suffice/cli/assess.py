@@ -275,7 +275,7 @@ def drift(
     estimator = load_model(model)
     if format_of(new) is None and zipfile.is_zipfile(new):
         if target is not None or sheet is not None or missing_columns != "error":
-            raise UsageProblem(f"{new} is a model; --target, --sheet and --missing-columns are of tables. Leave them out.")
+            raise UsageProblem(f"{new} is a model. Leave out --target, --sheet and --missing-columns, made for tables.")
         other = load_model(new)
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(other)
