@@ -249,19 +249,19 @@ class GaussianMember(BlockMember):
         return marginals(self.prior, left, self.strength, self.sphere)
 
     def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
-        cells = sample.rows.gaussian_without(self.version, hidden)
+        cells, columns = sample.rows.gaussian_without(self.version, hidden), self.columns_read
         left = LeftOut(cells, sample.codes, sample.removed, sample.weight)
-        out, rare = np.zeros((len(cells), len(self.prior.stats.weight))), np.ones(len(cells), dtype=np.bool_)
-        for seen, rows in pattern_groups(~np.isnan(cells), least=MANY):
-            if len(seen):
-                own, rare[rows] = replace(left.take(rows), rows=cells[np.ix_(rows, seen)]), False
-                ((_, _, out[rows]),) = self.prior.restricted(seen).path(own, (self.strength,), (self.sphere,))
-        columns, few = self.columns_read, np.flatnonzero(rare)
-        gone = np.flatnonzero(np.isin(columns.owners[columns.used[self.version]], hidden.columns))
-        if len(gone) == 1 and not hidden.as_missing and self.version not in columns.basis and len(few) > len(cells) / 2:
-            out[few] = self._without_each(sample)[gone[0], few]
-        else:
-            out[few] = marginals(self.prior, left.take(few), self.strength, self.sphere)
+        groups = [(seen, rows) for seen, rows in pattern_groups(~np.isnan(cells), least=MANY) if len(seen)]
+        few = np.setdiff1d(np.arange(len(cells)), np.concatenate([rows for _, rows in groups] or [[]]))
+        gone = np.isin(columns.owners[columns.used[self.version]], hidden.columns)
+        alone = gone.sum() == 1 and not hidden.as_missing and self.version not in columns.basis
+        if alone and len(few) * len(gone) > len(cells):  # each column is asked for in its turn
+            return np.asarray(self._without_each(sample)[gone.argmax()])
+        out = np.zeros((len(cells), len(self.prior.stats.weight)))
+        for seen, rows in groups:
+            own = replace(left.take(rows), rows=cells[np.ix_(rows, seen)])
+            ((_, _, out[rows]),) = self.prior.restricted(seen).path(own, (self.strength,), (self.sphere,))
+        out[few] = marginals(self.prior, left.take(few), self.strength, self.sphere)
         return out
 
     def _without_each(self, sample: Sample) -> Array:
