@@ -252,7 +252,7 @@ class GaussianMember(BlockMember):
         cells, columns = sample.rows.gaussian_without(self.version, hidden), self.columns_read
         left = LeftOut(cells, sample.codes, sample.removed, sample.weight)
         groups = [(seen, rows) for seen, rows in pattern_groups(~np.isnan(cells), least=MANY) if len(seen)]
-        few = np.setdiff1d(np.arange(len(cells)), np.concatenate([rows for _, rows in groups] or [[]]))
+        few = np.setdiff1d(np.arange(len(cells)), np.concatenate([np.zeros(0), *(rows for _, rows in groups)]))
         gone = np.isin(columns.owners[columns.used[self.version]], hidden.columns)
         alone = gone.sum() == 1 and not hidden.as_missing and self.version not in columns.basis
         if alone and len(few) * len(gone) > len(cells):  # each column is asked for in its turn
