@@ -20,7 +20,7 @@ from .estimate.families import GaussianFamily
 from .estimate.priors import frozen_priors, ordered_priors
 from .joint import JointModel, log_posterior, marginal_log_density, posterior_and_density
 from .leave_one_out import Learned, leave_groups_out, leave_one_out, refits_needed
-from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
+from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns, check_apart
 from .leave_one_out.choices import Choices, choose
 from .notes import Kind as NoteKind, Note
 from .released import Provenance
@@ -473,6 +473,7 @@ class Fitted:
 
         `as_new`: as new rows with these cells are answered, which may not be the best. None: models of folds do that.
         """
+        check_apart(self.blocks, self.schema.names, self.reservoir.rows)
         if self.by_folds or self.reservoir.units.groups is not None:
             return None
         sample, learned = self.reservoir.part(index), self.learned

@@ -24,17 +24,9 @@ STRUCTURES = [(covariance, shared) for covariance in ("full", "diagonal", "spher
 def block(model, X, y, weight=None):
     """Return the arguments of `gaussian_leave_one_out` for a fitted model."""
     model.fit(X, y, sample_weight=weight)
-    known = model.statistics_.classes
-    codes = np.searchsorted(known, y)
-    (own,) = model._fitted.blocks
-    return (
-        model._fitted.rows(X)[0],
-        model.statistics_.blocks[0],
-        codes,
-        weight,
-        own.family,
-        model._fitted.block_settings(own),
-    )
+    codes, (own,) = np.searchsorted(model.classes_, y), model._fitted.blocks
+    rows, stats = model._fitted.rows(X)[0], model.statistics_.blocks[0]
+    return rows, stats, codes, weight, own.family, model._fitted.block_settings(own)
 
 
 def refits(rows, stats, codes, weight, family, told):
@@ -54,11 +46,25 @@ def gap(found, expected):
     return (np.abs(found - expected) / (1.0 + np.abs(expected).max(axis=-1, keepdims=True))).max()
 
 
+def off_refits(model, X, y, weight=None):
+    """Return how far rows left out of a model are from refits without them."""
+    told = block(model, X, y, weight)
+    return gap(gaussian_leave_one_out(*told), refits(*told))
+
+
 def table(rng, n, d, k, least=1):
     """Return rows of correlated classes in different units, each class with at least so many of them."""
     y = np.concatenate([np.arange(k).repeat(least), rng.integers(0, k, max(n - least * k, 0))])
     X = rng.normal(size=(len(y), d)) @ (np.eye(d) + 0.4 * rng.normal(size=(d, d))) + rng.normal(size=(k, d))[y]
     return X * 10.0 ** rng.integers(-3, 4, d), y
+
+
+def drawn_weights(rng, X, y):
+    """Return weights (n,), some of them 0; every class keeps a row, and every column a cell, which `X` is given."""
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.0], len(y))
+    weight[np.unique(y, return_index=True)[1]] = 1.0
+    X[weight > 0] = np.where(np.isnan(X[weight > 0]).all(axis=0), 0.0, X[weight > 0])
+    return weight
 
 
 def settings_of(covariance, shared):
@@ -75,15 +81,11 @@ def test_equals_refits(covariance, shared, data, seed, unbiased, weighted):
     if covariance != "full" and data.draw(st.booleans()):
         X[1:][rng.random(X[1:].shape) < 0.15] = np.nan
         X[0] = np.nan_to_num(X[0])
-    weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.0], len(y)) if weighted else None
-    if weight is not None:
-        weight[np.unique(y, return_index=True)[1]] = 1.0
-        X[weight > 0] = np.where(np.isnan(X[weight > 0]).all(axis=0), 0.0, X[weight > 0])
+    weight = drawn_weights(rng, X, y) if weighted else None
     shrinkage = data.draw(st.sampled_from(settings_of(covariance, shared)))
     divisor = "unbiased" if unbiased else "mle"
     model = GaussianDiscriminant(covariance, shared=shared, shrinkage=shrinkage, divisor=divisor)
-    told = block(model, X, y, weight)
-    assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
+    assert off_refits(model, X, y, weight) < EXACT
 
 
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
@@ -95,8 +97,7 @@ def test_needs_no_refits_on_ordinary_rows(covariance, shared, blobs, monkeypatch
 
     monkeypatch.setattr(Refits, "limit", fail)
     for shrinkage in settings_of(covariance, shared):
-        told = block(GaussianDiscriminant(covariance, shared=shared, shrinkage=shrinkage), X, y)
-        assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
+        assert off_refits(GaussianDiscriminant(covariance, shared=shared, shrinkage=shrinkage), X, y) < EXACT
 
 
 HARD = {
@@ -117,8 +118,7 @@ def test_repairs_are_those_of_refits(kind, shared, shrinkage, blobs):
     X, y = blobs
     pick = np.concatenate([np.flatnonzero(y == label)[:8] for label in ("ash", "birch", "cedar")])
     X, y = HARD[kind](X[pick], y[pick]), y[pick]
-    told = block(GaussianDiscriminant(shared=shared, shrinkage=shrinkage), X, y)
-    assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
+    assert off_refits(GaussianDiscriminant(shared=shared, shrinkage=shrinkage), X, y) < EXACT
 
 
 @pytest.mark.parametrize(("covariance", "shared"), [s for s in STRUCTURES if s[0] != "full"])
@@ -128,8 +128,7 @@ def test_repairs_of_columns_and_spheres(kind, covariance, shared, shrinkage, blo
     X, y = blobs
     X, y = HARD[kind](X, y)[::7], y[::7]
     X[0] += np.where(np.arange(X.shape[1]) == 1, 1.0, 0.0)  # a column may vary in this row alone
-    told = block(GaussianDiscriminant(covariance, shared=shared, shrinkage=shrinkage), X, y)
-    assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
+    assert off_refits(GaussianDiscriminant(covariance, shared=shared, shrinkage=shrinkage), X, y) < EXACT
 
 
 @pytest.mark.slow
@@ -150,8 +149,7 @@ def test_missing_cells_of_small_tables(shared, data, seed, unbiased, weighted):
     if weight is not None:
         weight[: max(d, 2)] = weight[np.unique(y, return_index=True)[1]] = 1.0
     divisor = "unbiased" if unbiased else "mle"
-    told = block(GaussianDiscriminant(shared=shared, divisor=divisor), X, y, weight)
-    assert gap(gaussian_leave_one_out(*told), refits(*told)) < CLIMBED
+    assert off_refits(GaussianDiscriminant(shared=shared, divisor=divisor), X, y, weight) < CLIMBED
 
 
 @pytest.mark.slow
@@ -207,13 +205,6 @@ PRIORS = [
 ]
 
 
-def five_of_each(rng, n, k=3):
-    """Return rows of correlated classes in three columns of different units, five or more of each class."""
-    y = np.concatenate([np.arange(k).repeat(5), rng.integers(0, k, n - 5 * k)])
-    X = rng.normal(size=(n, 3)) @ (np.eye(3) + 0.4 * rng.normal(size=(3, 3))) + rng.normal(size=(k, 3))[y]
-    return X * [0.01, 1.0, 100.0], y
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
 @settings(max_examples=8, deadline=None)
@@ -221,24 +212,21 @@ def five_of_each(rng, n, k=3):
 def test_a_conjugate_prior_equals_refits(covariance, shared, data, seed, weighted):
     """On small tables in all units: classes of few rows, weights of 0, missing cells."""
     rng = np.random.default_rng(seed)
-    X, y = five_of_each(rng, data.draw(st.integers(15, 24)))
+    X, y = table(rng, data.draw(st.integers(15, 24)), 3, 3, least=5)
     if data.draw(st.booleans()):
         X[1:][rng.random(X[1:].shape) < 0.15] = np.nan
     if data.draw(st.booleans()):
         y[y == 2] = rng.permutation(np.r_[2, np.zeros((y == 2).sum() - 1, dtype=int)])
-    weight = rng.choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
-    if weight is not None:
-        weight[np.unique(y, return_index=True)[1]] = 1.0
-        X[weight > 0] = np.where(np.isnan(X[weight > 0]).all(axis=0), 0.0, X[weight > 0])
+    weight = drawn_weights(rng, X, y) if weighted else None
     prior = data.draw(st.sampled_from(PRIORS[:-2]))
-    told = block(GaussianDiscriminant(covariance, shared=shared, prior=prior), X, y, weight)
-    assert gap(gaussian_leave_one_out(*told), refits(*told)) < (EXACT if covariance != "full" else 1e-8)
+    model = GaussianDiscriminant(covariance, shared=shared, prior=prior)
+    assert off_refits(model, X, y, weight) < (EXACT if covariance != "full" else 1e-8)
 
 
 @pytest.mark.parametrize("change", ["constant in a class", "constant", "collinear", "wide", "equal rows"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_repairs_under_a_conjugate_prior_are_those_of_refits(change, shared, rng):
-    X, y = five_of_each(rng, 24)
+    X, y = table(rng, 24, 3, 3, least=5)
     hard = {
         "constant in a class": np.where((y == 1)[:, None] & (np.arange(3) == 1), 2.0, X),
         "constant": np.where(np.arange(3) == 1, 0.1, X),
@@ -247,8 +235,7 @@ def test_repairs_under_a_conjugate_prior_are_those_of_refits(change, shared, rng
         "equal rows": np.repeat(X[:6], 4, axis=0)[: len(y)],
     }[change]
     for prior in (NormalInverseWishart(10.0, pooled=0.9), NormalInverseWishart(1e-3, pooled=0.9)):
-        told = block(GaussianDiscriminant(shared=shared, prior=prior), hard, y)
-        assert gap(gaussian_leave_one_out(*told), refits(*told)) < 1e-8
+        assert off_refits(GaussianDiscriminant(shared=shared, prior=prior), hard, y) < 1e-8
 
 
 def test_a_row_without_which_a_vague_prior_says_nothing_is_refused():

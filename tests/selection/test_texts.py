@@ -13,6 +13,7 @@ from suffice.automatic.member import title
 from suffice.automatic.members.texts import TextBayes, TextRule, scales
 from suffice.errors import DataError, ExportError, SchemaError, SettingError
 from suffice.plots._view import View
+from suffice.questions.held_out import ByFolds, hold_out
 from suffice.report.reasons import collect_words, keyness
 from suffice.schema import Kind
 from suffice.stats.texts import words_of
@@ -131,6 +132,27 @@ def test_words_of_naive_bayes_add_what_formulas_say(case, family):
         log_odds = np.log(p) if family == "text" else np.log(p / (1.0 - p))
         np.testing.assert_allclose(found["text"][word], times * (log_odds - log_odds.mean()), atol=1e-12)
     assert set(found["text"]) == {"prize", "call"}
+
+
+@pytest.mark.parametrize("family", ["text", "text_bernoulli"])
+def test_groups_of_texts_are_judged_with_columns_unknown(case, family):
+    """By the models of other folds: of their rows' other columns alone, as a fit to these has it."""
+    X, y, _ = case
+    model = NaiveBayes({"text": family}).fit(X, y, groups=np.arange(len(X)) // 4)
+    kept = model._fitted.reservoir.locate(model._fitted.encoded(X)[0], (y == "spam").astype(int), ["ham", "spam"])
+    judged = ByFolds(model._fitted, np.arange(len(X))).log_posterior([0, 2])[kept]
+    for fold in hold_out(model._fitted).folds:
+        own, rest = np.isin(kept, fold.index), ["hour", "day"]
+        others = NaiveBayes().fit(X.loc[~own, rest], y[~own])
+        np.testing.assert_allclose(judged[own], others.predict_log_proba(X.loc[own, rest]), atol=1e-9)
+    assert model.importance().mean[1] > 0.1
+
+
+def test_suspect_cells_of_texts_do_not_depend_on_the_order_of_rows(case):
+    X, y, turn = case[0].round(), case[1], np.random.default_rng(2).permutation(len(case[1]))
+    model = NaiveBayes({"text": "text"}).fit(X, y)
+    found, again = model.suspect_cells(X, y), model.suspect_cells(X.iloc[turn], y[turn])
+    np.testing.assert_allclose(again.p_value, found.p_value[turn], atol=1e-9)
 
 
 def test_words_of_the_pool_lead_where_they_should(case):

@@ -63,6 +63,17 @@ def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, notes:
     return None if refits > MOST_REFITS else LeftOutByColumns(learned, rows, codes, weight)
 
 
+def check_apart(blocks: Sequence[Block], names: Sequence[str | int], rows: Rows) -> None:
+    """Raise SettingError where some columns of encoded rows cannot be unknown while others are known."""
+    for block, part in zip(blocks, rows, strict=False):
+        if is_sparse(part) or not block.family.takes_missing:
+            raise SettingError(
+                f"Columns {quoted([names[p] for p in block.positions])} of the family {block.family.name!r} are counts "
+                "of one total, of which none can be unknown while the others are not. Next: use another family for "
+                "them, or judge columns by fitting to fewer of them."
+            )
+
+
 @dataclass(eq=False)
 class LeftOutByColumns:
     """Learned rows, encoded by block, with their class numbers and weights (n,), and the model that learned them."""
@@ -72,15 +83,6 @@ class LeftOutByColumns:
     codes: Codes
     weight: Array
     _kept: dict[tuple[int, ...], Parts] = field(default_factory=dict, repr=False)  # by number of block and columns
-
-    def __post_init__(self) -> None:
-        for block, settings, rows in zip(self.learned.blocks, self.learned.settings, self.rows, strict=True):
-            if is_sparse(rows) or not block.family.takes_missing:
-                raise SettingError(
-                    f"Columns {quoted(settings.columns)} of the family {block.family.name!r} are counts of one total, "
-                    "of which none can be unknown while the others are not. Next: use another family for them, or "
-                    "judge columns by fitting to fewer of them."
-                )
 
     how: ClassVar[str] = "exact leave-one-out"
     by_others: ClassVar[None] = None

@@ -71,13 +71,13 @@ class _Cells:
         if hasattr(part, "coded"):  # numbers and categories together
             width = part.numbers.shape[1]
             self._read(part.numbers, positions[:width], True)
-            coded = len(part.coded.codes) - part.texts
-            told = CodedColumns(part.coded.levels[:coded], part.coded.codes[:coded])
-            self._read(told, positions[width : width + coded], False)
-        elif isinstance(part, CodedColumns) and not isinstance(part, TextColumns):
+            texts = np.arange(len(positions) - width) >= len(part.coded.codes) - part.texts
+            self._read(part.coded, positions[width:], False)
+            self.judged[np.array(positions[width:], dtype=np.intp)[texts]] = False
+        elif isinstance(part, CodedColumns):
+            self.judged[list(positions)] = not isinstance(part, TextColumns)
             for p, levels, codes in zip(positions, part.levels, part.codes, strict=True):
-                self.values[:, p], self.judged[p] = np.where(codes < 0, np.nan, codes), True
-                self.levels[p] = levels
+                self.values[:, p], self.levels[p] = np.where(codes < 0, np.nan, codes), levels
         elif isinstance(part, np.ndarray):
             own = list(positions)
             self.values[:, own], self.judged[own], self.reals[own] = part, True, reals

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from .._arrays import Array, Codes, Flags, is_sparse, log_softmax, np
 from ..densities import Density, Rows
+from ..densities.counts import TextDensity
 from ..densities.density import has_holes, missing_cells
 from ..errors import DataError, either
 from ..fitted import Fitted
@@ -213,18 +214,18 @@ class ByFolds:
 
     def __init__(self, fitted: Fitted, index: Codes) -> None:
         self.fitted = fitted
-        self.order = [p for block in fitted.joint_value.blocks for p in block.positions]
         held, kept = fitted.memoize(hold_out, whatever_priors=True), fitted.sampled_rows()
-        place = np.full(len(held.codes), -1)
+        place, positions = np.full(len(held.codes), -1), [own.positions for own in fitted.joint_value.blocks]
         place[index] = np.arange(len(index))
         self.size, self.folds = len(index), list[_Fold]()
         for fold in held.folds:
             own = fold.index[place[fold.index] >= 0]
             if len(own):
-                read = fold.read(take_blocks(kept, own))
-                rows = take_blocks(read, np.arange(len(own)))  # cells missing as they are
+                rows = fold.read(take_blocks(kept, own))  # cells missing as they are
                 prior = fold.model.log_prior if fitted.priors is None else fitted.log_prior[fold.classes]
-                self.folds.append(_Fold(fold.model, fold.classes, prior, rows, place[own]))
+                sizes = [np.diff(own.ends) if isinstance(own, TextDensity) else 1 for own in fold.model.density.blocks]
+                order = np.concatenate([[], *map(np.repeat, positions, sizes)])  # texts have a column for each term
+                self.folds.append(_Fold(fold.model, fold.classes, prior, rows, place[own], order))
 
     def without(self, column: int | None) -> Array:
         """Return log posteriors (n, k) by all columns but one; by all of them if None."""
@@ -232,25 +233,29 @@ class ByFolds:
 
     def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log posteriors (n, k) by the known columns, each row by the model of other folds."""
-        seen, k = np.isin(self.order, list(known)), len(self.fitted.statistics.classes)
-        out = np.full((self.size, k), -np.inf)
+        out = np.full((self.size, len(self.fitted.statistics.classes)), -np.inf)
         for fold in self.folds:
-            out[np.ix_(fold.place, fold.classes)] = fold.log_posterior(seen)
+            out[np.ix_(fold.place, fold.classes)] = fold.log_posterior(known)
         return out
 
 
 @dataclass(eq=False)
 class _Fold:
-    """A model, the numbers and log priors of its classes, and rows it has not seen as it reads them, with places."""
+    """A model, the numbers and log priors of its classes, and rows it has not seen as it reads them, with places.
+
+    `order` has the position of each column of these rows.
+    """
 
     model: JointModel
     classes: Codes
     log_prior: Array
     rows: Rows
     place: Codes
+    order: Array
 
-    def log_posterior(self, seen: Flags) -> Array:
+    def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log posteriors (n, k) by the cells in some columns."""
+        seen = np.isin(self.order, list(known))
         if self._by_terms is None:
             return log_posterior(self.model, hide(self.rows, seen), self.log_prior)
         return log_softmax(self._by_terms(np.flatnonzero(seen)) + self.log_prior)

@@ -276,16 +276,13 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
 
 
 def hide(rows: Rows, observed: Flags) -> list[object]:
-    """Return the rows without the cells that are not observed, (d,) or (n, d); of sparse counts none can be missing."""
+    """Return the rows without the cells that are not observed, (d,) or (n, d); sparse counts are 0 there."""
     if observed.all():
         return list(rows)
-    hidden: list[object] = []
-    start = 0
-    for part in rows:
-        own = observed[..., start : start + _width(part)]
-        start += _width(part)
+    hidden, ends = list[object](), np.cumsum([_width(part) for part in rows])
+    for part, own in zip(rows, np.split(observed, ends[:-1], axis=-1), strict=True):
         if isinstance(part, tuple):
             hidden.append(tuple(np.where(kept, codes, -1) for codes, kept in zip(part, own.T, strict=True)))
         else:
-            hidden.append(part if is_sparse(part) else np.where(own, part, np.nan))
+            hidden.append(part.multiply(own).tocsr() if is_sparse(part) else np.where(own, part, np.nan))
     return hidden
