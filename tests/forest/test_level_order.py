@@ -15,8 +15,7 @@ from suffice.stats.counts import CodedColumns
 def frozen(codes_of_levels, y, k=2):
     levels = tuple(f"v{j}" for j in range(int(max(map(max, codes_of_levels))) + 1))
     coded = CodedColumns((levels,) * len(codes_of_levels), tuple(codes_of_levels))
-    n = len(y)
-    return ForestColumns.freeze(np.zeros((n, 0)), coded, y, k, np.ones(n))
+    return ForestColumns.freeze(np.zeros((len(y), 0)), coded, y, k, np.ones(len(y)))
 
 
 def test_few_levels_stand_in_the_order_of_their_shares():
@@ -25,6 +24,7 @@ def test_few_levels_stand_in_the_order_of_their_shares():
     y = np.concatenate([(np.arange(400) < 400 * share).astype(int) for share in (0.9, 0.1, 0.5, 0.7)])
     place = frozen([column], y).order[0]
     assert_array_equal(place if place[0] > place[1] else 3 - place, [3, 0, 1, 2])
+    assert_array_equal(frozen([column], 1 - y).order[0], place)  # whatever the classes are called
 
 
 @pytest.mark.parametrize(("columns", "rare"), [(1, 0.5), (3, 0.5), (1, 0.05)])
@@ -40,8 +40,7 @@ def test_of_many_levels_the_labels_order_no_more_than_rows_are_enough_for(column
     assert 0.5 * most < len(moved) <= most
     assert held[moved].min() >= np.delete(held, moved).max()
     rest = np.setdiff1d(np.arange(size), moved)
-    by_place = held[rest[np.argsort(orders[0][rest])]]
-    assert (np.diff(by_place) <= 0).all()  # the rarest last
+    assert (np.diff(held[rest[np.argsort(orders[0][rest])]]) <= 0).all()  # the rarest last
     assert_array_equal(np.sort(orders[0]), np.arange(size))
 
 
@@ -59,9 +58,8 @@ def test_names_that_say_nothing_do_not_make_the_reported_loss_too_small(levels, 
     X = table(rng, 6000, levels)
     y = np.where(signal * X["number"] + rng.normal(size=len(X)) > 0, "yes", "no")
     model = GenerativeClassifier().fit(X[:1500], y[:1500])
-    posterior = model.predict_proba(X[1500:])
     own = np.searchsorted(model.classes_, y[1500:])
-    fresh = -np.log(posterior[np.arange(len(own)), own])
+    fresh = -model.predict_log_proba(X[1500:])[np.arange(len(own)), own]
     error = fresh.std() / np.sqrt(len(fresh))
     assert model.loss_ > fresh.mean() - 0.02 - 3 * error
     assert fresh.mean() < (0.51 if signal else np.log(2)) + 0.02  # a probit alone loses .50

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from suffice.stats import ByClass, Reservoir
 from suffice.stats.counts import CodedColumns
-from suffice.stats.rows import fingerprints, level_keys, priorities, take_rows
+from suffice.stats.rows import content, fingerprints, level_keys, priorities, take_rows
 
 LEVELS = ("blue", "green", "red")
 
@@ -22,6 +22,13 @@ def mixed_rows(rng, n, decimals=6):
 
 def take(rows, index):
     return tuple(take_rows(part, index) for part in rows)
+
+
+def test_rows_whose_cells_change_places_are_told_apart_in_any_order_of_columns():
+    rows = np.array([[1.0, 5.0], [5.0, 1.0], [2.0, 3.0], [3.0, 4.0], [4.0, 2.0]])
+    keys = content([rows], 5)
+    assert len(set(keys.tolist())) == 5
+    assert_array_equal(content([10.0 * rows[::-1, ::-1]], 5), keys[::-1])
 
 
 def contents(sample, classes):

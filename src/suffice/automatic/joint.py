@@ -20,7 +20,7 @@ from ..leave_one_out.wishart import LeftOut, WishartClasses
 from ..notes import Kind, Note
 from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..stats.rows import cell_ranks, class_order, rank_keys, take_rows
+from ..stats.rows import class_order, content, take_rows
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
 from .completion import STEPS, complete_rows, complete_tied
@@ -183,7 +183,7 @@ def _choose(
     `folded` asks for folds where there is no `place`. Cells are NaN where they are missing.
     """
     some = np.flatnonzero(weight > 0)
-    some = some[class_order(rank_keys(cell_ranks(cells[some])), codes[some])]  # neither units nor names choose rows
+    some = some[class_order(content([cells[some]], len(some)), codes[some])]  # neither units nor names choose rows
     some = some[:: max(1, -(-len(some) // MOST_ROWS))]
     cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
     total: dict[tuple[float, float], float] = {}

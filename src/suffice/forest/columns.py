@@ -346,10 +346,13 @@ def _ordered(held: Array, most: float, alone: Flags) -> Codes:
 
 
 def _along(held: Array) -> Codes:
-    """Return the place (levels,) of each level along the direction in which the classes' shares (k, levels) differ."""
+    """Return the place (levels,) of each level along the direction in which the classes' shares (k, levels) differ.
+
+    It begins where levels are many and close to each other, so that names of classes do not turn it round.
+    """
     weight = held.sum(axis=0)
     share = (held + PSEUDO) / (weight + PSEUDO * len(held))
-    apart = (share - (share @ weight / max(float(weight.sum()), 1e-300))[:, None]) * np.sqrt(weight)
-    direction = np.linalg.svd(apart, full_matrices=False)[0][:, 0]
-    direction = direction * np.sign(direction[np.argmax(np.abs(direction).round(9))])
-    return np.argsort(np.argsort((direction @ share).round(9), kind="stable"))
+    apart = share - (share @ weight / max(float(weight.sum()), 1e-300))[:, None]
+    score = (np.linalg.svd(apart * np.sqrt(weight), full_matrices=False)[0][:, 0] @ apart).round(9)
+    turn = float(score**3 @ weight) or float(score[-1] - score[0])
+    return np.argsort(np.argsort(score * np.sign(turn), kind="stable"))

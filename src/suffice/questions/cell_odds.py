@@ -27,7 +27,7 @@ from ..errors import DataError
 from ..fitted import Fitted
 from ..stats.by_class import Batch
 from ..stats.counts import CodedColumns, TextColumns
-from ..stats.rows import cell_ranks, deal, deal_groups, group_keys, group_numbers, rank_keys, take_blocks
+from ..stats.rows import content, deal, deal_groups, group_keys, group_numbers, take_blocks
 from ..table.labels import read_groups
 from .leave_one_out import known_codes
 from .outlier_laws import hide
@@ -308,7 +308,7 @@ def judge_cells(fitted: Fitted, X: object, y: object, groups: object = None) -> 
     codes = np.zeros(n, dtype=np.int64) if y is None else known_codes(fitted, y, n, missing="any")
     keys = group_keys(read_groups(groups, n), fitted.schema.names)
     group = None if keys is None else group_numbers(keys)
-    label, contents = codes - codes.min(initial=0), rank_keys(cell_ranks(cells.values))
+    label, contents = codes - codes.min(initial=0), content([cells.values], n)
     fold = deal(contents, label, FOLDS) if group is None else deal_groups(group, label, contents, FOLDS)
     learned = int((codes >= 0).sum())
     if learned < LEAST_ROWS or not fold.any() or not cells.judged.any():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self, TypeVar
 
-from .._arrays import Array, Codes, Flags, NDArray, is_sparse, np, row_chunks, rows_within, sparse
+from .._arrays import Array, Codes, Flags, NDArray, distinct, is_sparse, np, row_chunks, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, Name, sort_levels
 from .counts import CodedColumns, TextColumns
@@ -148,11 +148,9 @@ def _rows_of_block(number: int, fields: Fields, levels: Plain, m: int) -> Any:
         codes, known = fields[f"{mark}{number}"], tuple(map(levels_of, levels[str(number)]))
         if codes.shape != ((m, len(known)) if known else (0, 0)):
             raise ValueError("codes of the sample of rows")
-        columns = zip(codes.T, known, strict=True)
-        kind = TextColumns if mark == "t" else CodedColumns
-        return kind(
-            known, tuple(codes_below(np.ascontiguousarray(column), len(own), m, least=-1) for column, own in columns)
-        )
+        columns = zip(map(np.ascontiguousarray, codes.T), known, strict=True)
+        checked = tuple(codes_below(column, len(own), m, least=-1) for column, own in columns)
+        return TextColumns(known, checked) if mark == "t" else CodedColumns(known, checked)
     if f"s{number}data" in fields:
         data, indices, indptr = (fields[f"s{number}{name}"] for name in ("data", "indices", "indptr"))
         width = levels[str(number)]
@@ -233,13 +231,22 @@ def ranks(part: Any) -> Iterator[Keys]:
 def content(rows: Sequence[Any], n: int) -> Keys:
     """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order.
 
-    Sparse counts and texts count as they are, and so do the places of their columns.
+    Sparse counts and texts count as they are, and so do the places of their columns. Columns are told apart by their
+    ranks and, where rows seem equal by these, as they do if two columns change places, by what goes along with them.
     """
-    total = np.zeros(n, dtype=np.uint64)
+    found = _contents(rows, np.zeros(n, dtype=np.uint64))
+    return found if len(distinct(found)) == n else _contents(rows, found)
+
+
+def _contents(rows: Sequence[Any], of_row: Keys) -> Keys:
+    """Return the same, columns told apart by their ranks and what goes along with them: numbers `of_row` (n,)."""
+    total = np.zeros_like(of_row)
     for part in rows:
-        as_it_is = is_sparse(part) or isinstance(part, TextColumns)
-        for own in [fingerprints(part)] if as_it_is else map(rank_keys, ranks(part)):
-            total += own
+        if is_sparse(part) or isinstance(part, TextColumns):
+            total += fingerprints(part)
+            continue
+        for own in ranks(part):
+            total += mixed(mixed(own) ^ mixed(own + of_row[:, None]).sum(axis=0)).sum(axis=1)
     return total
 
 
@@ -247,15 +254,6 @@ def column_keys(part: Any, of_row: Keys) -> Keys:
     """Return a number for each column of a block that its ranks in rows of these keys (n,) decide, not its place."""
     none = np.zeros(0, dtype=np.uint64)
     return np.concatenate([none, *(mixed(own + of_row[:, None]).sum(axis=0) for own in ranks(part))])
-
-
-def rank_keys(ranks: Keys) -> Keys:
-    """Return a number (n,) for each row of such ranks, whatever the units of the columns and their order.
-
-    A column is told from others by the ranks of all rows, so that rows of the same ranks in other columns differ.
-    """
-    keys = mixed(ranks)
-    return np.asarray(mixed(keys ^ keys.sum(axis=0)).sum(axis=1))
 
 
 def _factors(d: int, seed: int) -> Keys:
