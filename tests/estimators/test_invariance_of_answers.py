@@ -127,8 +127,7 @@ def told(kind: str, form: str) -> Form:
     found = Form([*NUMBERS, "word"] if kind in TAKES_WORDS else NUMBERS)
     if form == "retold":
         found.rows, found.units = np.random.default_rng(0).permutation(ROWS), True
-        if kind != "mixture":  # where EM begins goes by the order of columns and classes
-            found.columns, found.classes = found.columns[::-1], ("z", "m", "b")
+        found.columns, found.classes = found.columns[::-1], ("z", "m", "b")
     (X, y), weight = found.learned, found.weight
     model, again = MODELS[kind](), np.repeat(np.arange(ROWS), COPIES)
     if form == "copies":

@@ -289,7 +289,7 @@ def test_the_scikit_learn_contract():
     check_estimator(MixtureDiscriminant("bic", n_init=1, max_components=2, random_state=0), on_skip=None)
 
 
-@pytest.mark.parametrize(("seed", "state"), [(1, 0), (4, 1)])
+@pytest.mark.parametrize(("seed", "state"), [(1, 0), (5, 1)])
 def test_parts_that_k_means_cannot_tell_apart_are_found(seed, state):
     """Lines through one point: the maximum is at least as likely as the truth, where k-means' optimum leads nowhere."""
     rng, parts = np.random.default_rng(seed), 3

@@ -11,6 +11,7 @@ from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError, setting
 from ..stats import MixtureStats
+from ..stats.rows import content, fingerprints
 from .mixture import MixtureEstimate
 from .mixture_em import Job, MixtureClimb, Rows, climb_mixture, expect, log_shares, owners, share_by_class
 
@@ -160,16 +161,17 @@ def join_rows(
 
 
 def _in_order(rows: Rows, members: Codes) -> Rows:
-    """Return rows of one class in lexicographic order: starts then do not depend on the order of the table."""
+    """Return rows of one class in an order by contents: starts do not depend on that of the table and its columns."""
     values = rows.values[members]
-    order = np.lexsort(values.T[::-1])
+    _, first, place = np.unique(fingerprints(values), return_index=True, return_inverse=True)
+    order = np.argsort(content([values[first]], len(first))[place], kind="stable")  # copies say what weights say
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
 def _fit_class(rows: Rows, c: int, model: MixtureEstimate, search: Search) -> MixtureClimb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
-    `rows` are its rows, numbered 0, in lexicographic order.
+    `rows` are its rows, numbered 0, equal ones side by side.
     """
     job = Job.start(rows, 1, model, max_iter=search.max_iter, tol=search.tol)
     rng = np.random.default_rng(search.seed)
@@ -314,7 +316,7 @@ def _whitened(z: Array, weight: Array) -> Array:
 
 
 def _distinct(values: Array) -> int:
-    """Return the number of different rows, of rows in lexicographic order; missing cells are alike."""
+    """Return the number of different rows, of rows of which equal ones stand side by side; missing cells are alike."""
     same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
     return 1 + int((~same.all(axis=1)).sum())
 
