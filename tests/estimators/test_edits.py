@@ -363,7 +363,7 @@ def test_the_last_class_stays(rng):
     X, y = numbers(rng)
     model = GaussianDiscriminant().fit(X, y).drop_class("ash").drop_class("birch")
     before = snapshot(model, X)
-    with pytest.raises(DataError, match="'cedar' is the only one"):
+    with pytest.raises(DataError, match="'cedar' is the last one"):
         model.drop_class("cedar")
     assert_untouched(model, before, X)
 

@@ -348,7 +348,8 @@ def _ordered(held: Array, most: float, alone: Flags) -> Codes:
 def _along(held: Array) -> Codes:
     """Return the place (levels,) of each level along the direction in which the classes' shares (k, levels) differ.
 
-    It begins where levels are many and close to each other, so that names of classes do not turn it round.
+    It ends where few rows lie far out, or at the last level where both ends are alike, so that no name of a class turns
+    it round.
     """
     weight = held.sum(axis=0)
     share = (held + PSEUDO) / (weight + PSEUDO * len(held))

@@ -154,7 +154,7 @@ def drop_class(fitted: F, label: object) -> F:
     """Return what is left without a class."""
     found = _known_class(fitted, label)
     names = {own: None if own == found else own for own in fitted.statistics.classes}
-    return _changed(fitted, fitted.statistics.regroup(names), f"Class {found!r} is the only one left")
+    return _changed(fitted, fitted.statistics.regroup(names), f"Class {found!r} is the last one")
 
 
 def rename_classes(fitted: F, names: Mapping[object, object]) -> F:

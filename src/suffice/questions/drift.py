@@ -487,7 +487,7 @@ def compare_densities(fitted: Fitted, pair: Pair, judged: JudgedSides | None) ->
     else:
         values = logsumexp(judged.old, axis=1), logsumexp(judged.new, axis=1)
     value, fold = np.concatenate(values), np.concatenate([judged.old_fold, judged.new_fold])
-    value = np.round(np.clip(value, -1e200, 1e200), 9)  # equal rows are tied, whatever rounding says
+    value = np.round(np.clip(value, -1e200, 1e200), 9)  # equal rows are tied; beyond, rounding overflows
     count = np.concatenate([pair.old.count, pair.new.count])
     scores = np.empty((len(value), 2))
     for number in range(int(fold.max()) + 1):

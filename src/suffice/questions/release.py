@@ -60,8 +60,8 @@ def release(fitted: F, least: int, like: F | None) -> F:
     if small:
         raise DataError(
             f"These classes may have fewer than {least} rows, which a released model must not tell of: "
-            f"{', '.join(small)}. Next: join each to another class "
-            f"({either('rename_classes, or leave it out with drop_class', '`suffice rename-class`, or `drop-class`')})."
+            f"{', '.join(small)}. Next: {either('rename_classes', '`suffice rename-class`')} joins one to another, "
+            f"and {either('drop_class', '`suffice drop-class`')} leaves it out."
         )
     found, notes = anonymize(fitted, limit, like)
     scores = _held_out(fitted, limit, found if like is None else like)
