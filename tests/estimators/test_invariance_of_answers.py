@@ -177,7 +177,9 @@ def test_where_learned_rows_miss_cells_neither_units_nor_names_of_classes_matter
     found = []
     for unit, origin, names in ((1.0, 0.0, CLASSES), (UNIT, ORIGIN, ("z", "m", "b"))):
         model = MODELS[kind]().fit(X := HOLED[NUMBERS] * unit + origin, y := np.array(names)[CODES])
-        found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, y), model.drift(X[:20]).density_p_value])
+        some = y if kind == "forest" else np.where(np.arange(ROWS) % 5, y, None)
+        moved = [own.drift(X[:20]).joint_p_value for own in (model, MODELS[kind]().fit(X, some))]
+        found.append([model.outlier_pvalues(X), model.outlier_pvalues(X, y), *moved])
         found[-1].append(model.predict_set(X, 0.2)[:, np.argsort(np.argsort(names))])
     for first, retold in zip(*found, strict=True):
         assert_allclose(retold, first, rtol=1e-7)  # sets exactly; sums of numbers in other units round otherwise

@@ -454,7 +454,8 @@ def _dealt(groupings: list[list[Keys]], density: list[Array], keys: list[Keys], 
         for s, n, low, high in zip(start, size, first, last, strict=True):
             if high > low:
                 place = np.cumsum(count[order[low:high]])
-                at = np.searchsorted(place, (np.arange(n) + 0.5) / n * place[-1])
+                # the end of a row's share is in it, however it is rounded
+                at = np.searchsorted(place, (np.arange(n) + 0.5) / n * place[-1] * (1.0 - 1e-9))
                 out[left[s : s + n]] = fold[order[low:high][at]]
     return out
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from .._arrays import Array, Codes, Flags, betainc, gammaincc, hypergeom, ndtr, nnls, np
 
-ENOUGH = 5.0  # expected rows in the smallest cell from which on chi-square has its law (Cochran 1954)
+# expected rows in the smallest cell from which on chi-square has its law (Cochran 1954): five, however rounded
+ENOUGH = 5.0 - 1e-9
 DEALS = 2000  # random deals of a small table
 MOST_DRAWS = 4_000_000  # random counts in all of these
 MANY_LEVELS = 200  # of numbers, above which rows are dealt out and not counts
