@@ -56,17 +56,19 @@ def check_one_kind(known: Sequence[Level], labels: Sequence[Level]) -> None:
 class Leaves:
     """What leaves with each of n rows: the `weight`, None for 1, and its `group`, a number, None without groups.
 
-    `place` (n,) are numbers among the rows kept, −1 for rows that are not, None where nobody asks.
+    `place` (n,) are numbers among the rows kept, −1 for rows that are not, None where nobody asks. Rows that share a
+    number of `alike` (n,) are equal and have one answer, as nothing says which of their groups each is of.
     """
 
     weight: Array | None
     group: Codes | None = None
     place: Codes | None = None
+    alike: Codes | None = None
 
     def __getitem__(self, index: Codes) -> Leaves:
         weight = None if self.weight is None else self.weight[index]
-        group, place = (None if own is None else own[index] for own in (self.group, self.place))
-        return Leaves(weight, group, place)
+        rest = (None if own is None else own[index] for own in (self.group, self.place, self.alike))
+        return Leaves(weight, *rest)
 
     def left_out(self, fitted: Fitted, rows: Rows, codes: Codes, alone: Alone) -> Array:
         """Return log posteriors (n, k) of rows: of those learned without their groups, or as `alone` leaves them.
@@ -82,7 +84,8 @@ class Leaves:
             return found
         if self.group is None:
             return alone(rows, codes, self.weight)
-        return fitted.left_out_groups(rows, codes, self.weight, self.group, self.place)
+        found = fitted.left_out_groups(rows, codes, self.weight, self.group, self.place)
+        return found if self.alike is None else _mean(found, self.alike)
 
 
 def leaves_with(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, groups: object) -> Leaves:
@@ -98,21 +101,28 @@ def leaves_with(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, 
     learned = np.flatnonzero((codes >= 0) & (own > 0))
     some = take_blocks(rows[: len(sample.rows)], learned)
     place = np.full(len(codes), -1, dtype=np.int64)
-    place[learned] = sample.locate(
-        some, codes[learned], fitted.statistics.classes, None if keys is None else keys[learned]
-    )
+    told, alike = None if keys is None else keys[learned], None
+    place[learned] = sample.locate(some, codes[learned], fitted.statistics.classes, told)
     kept = place >= 0
     if keys is None and sample.group is not None:
-        _check_told(fitted, sample, place, own)
+        alike = _alike(fitted, sample, place, own)
         keys = np.where(kept, sample.group[place], np.uint64(0))
     if together:  # copies in a group leave with it
         alone = kept if keys is None else kept & (keys == 0)
         weight = np.where(alone, sample.weight[place], own)
-    return Leaves(weight, None if keys is None else group_numbers(keys), place)
+    return Leaves(weight, None if keys is None else group_numbers(keys), place, alike)
 
 
-def _check_told(fitted: Fitted, sample: Reservoir, place: Codes, weight: Array) -> None:
-    """Raise DataError where equal rows are of several groups, and it matters which of them is of which.
+def _mean(log_posterior: Array, alike: Codes) -> Array:
+    """Return the logs of mean posteriors (n, k) of rows that are alike (n,)."""
+    _, alike, count = np.unique(alike, return_inverse=True, return_counts=True)
+    total = np.full((len(count), log_posterior.shape[1]), -np.inf)
+    np.logaddexp.at(total, alike, log_posterior)
+    return np.asarray((total - np.log(count)[:, None])[alike])
+
+
+def _alike(fitted: Fitted, sample: Reservoir, place: Codes, weight: Array) -> Codes:
+    """Return a number (n,) that equal rows share; DataError where it matters which of them is of which group.
 
     It does not where all of them are there and weigh the same.
     """
@@ -121,12 +131,12 @@ def _check_told(fitted: Fitted, sample: Reservoir, place: Codes, weight: Array) 
     given = np.flatnonzero((place >= 0) & several[number[place]])
     own = number[place[given]]
     absent = np.bincount(own, minlength=len(several)) != np.rint(np.bincount(number, weights=sample.copies))
-    most, least = np.zeros(len(several)), np.full(len(several), np.inf)
-    np.maximum.at(most, own, weight[given])
-    np.minimum.at(least, own, weight[given])
-    unknown = given[(absent | (most > least))[own]]
+    last = np.zeros(len(several))
+    last[own] = weight[given]
+    unknown = given[absent[own] | (weight[given] != last[own])]
     if len(unknown):
         raise DataError(
             f"Some rows, such as row {unknown[0]}, equal learned rows of several groups, and nothing says of which of "
             "these they are. Next: say it by groups=, as given to fit; or give all rows that were learned."
         )
+    return np.where(place < 0, len(number) + np.arange(len(place)), number[place])

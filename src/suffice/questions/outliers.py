@@ -7,6 +7,7 @@ classes: of the rows of any class a share of at most p has one up to p.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from .._arrays import Array, Codes, Flags, np, parallel_each, row_chunks
@@ -64,9 +65,7 @@ def _pvalues_by_law(model: JointModel, rows: Rows, law: Law) -> Array:
     """Return how likely a row of each class is at least as far out from it as each row, (n, k)."""
     groups = list(patterns(rows))
     out = np.ones((sum(len(index) for _, index in groups), len(model.log_prior)))
-    for observed, index in groups:
-        if not (observed & law.used).any():
-            continue
+    for observed, index in [own for own in groups if (own[0] & law.used).any()]:
 
         def answer(own: Codes, observed: Flags = observed) -> None:
             out[own] = law.new_row(measure(model, take_blocks(rows, own))[0], observed)
@@ -92,8 +91,15 @@ def _compared(fitted: Fitted) -> HeldOut:
 
 
 def _learned(fitted: Fitted) -> Learned:
-    """Return the same for the learned rows themselves, each in the cells it has."""
-    return Learned.make(fitted.memoize(hold_out, whatever_priors=True))
+    """Return the same for the learned rows themselves, each in the cells it has.
+
+    Equal rows of several groups, of which nothing says which is which, are all as far out as the nearest of them.
+    """
+    found = Learned.make(fitted.memoize(hold_out, whatever_priors=True))
+    number = fitted.reservoir.contents(fitted.statistics.classes)
+    nearest = np.full(len(number), np.inf)
+    np.minimum.at(nearest, number, found.far)
+    return replace(found, far=nearest[number])
 
 
 def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes) -> Array:

@@ -368,20 +368,12 @@ def _identity(rows: Sequence[object], salts: Keys, group: Keys | None = None) ->
 
 def _matched(keys: Keys, known: Keys, copies: Array) -> Codes:
     """Return the number (n,) of the known row with each key, −1 for none; of several the first that has copies left."""
-    places = dict[int, list[int]]()
-    for i, key in enumerate(known):
-        places.setdefault(int(key), []).append(i)
-    left = np.rint(copies)
-    found = np.full(len(keys), -1, dtype=np.int64)
-    for row, key in enumerate(keys):
-        own = places.get(int(key))
-        if own is None:
-            continue
-        while len(own) > 1 and left[own[0]] < 1.0:
-            own.pop(0)
-        found[row] = own[0]
-        left[own[0]] -= 1.0
-    return found
+    order, asked, nth = np.argsort(known, kind="stable"), np.argsort(keys, kind="stable"), np.empty(len(keys))
+    nth[asked] = np.arange(len(keys)) - np.searchsorted(keys[asked], keys[asked])
+    first, last = (np.searchsorted(known[order], keys, side=side) for side in ("left", "right"))
+    ends = np.cumsum(np.rint(copies[order]))
+    at = np.minimum(np.searchsorted(ends, np.append(0.0, ends)[first] + nth, side="right"), last - 1)
+    return np.append(order, -1)[np.where(first < last, at, -1)]
 
 
 def _cells(part: Any) -> int:
