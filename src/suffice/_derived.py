@@ -1,13 +1,14 @@
 """Values made when first asked for, and kept beside the immutable value they are made of.
 
-`memoize` keeps what a function makes of a value beside it; `derived` and `shared` are attributes that do so. `Lazy` is
-for what takes long to make, and must not be made by two threads at once.
+`memoize` keeps what a function makes of a value beside it; `derived` and `shared` are attributes that do so. `once` is
+for what is made of a value and a key, such as a column. `Lazy` is for what takes long to make, and must not be made by
+two threads at once.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -23,6 +24,12 @@ def memoize(value: V, make: Callable[[V], T], whatever_priors: bool = False) -> 
     """
     known: dict[object, T] = shared_with(value) if whatever_priors else vars(value).setdefault(MADE, {})
     return known[make] if make in known else known.setdefault(make, make(value))
+
+
+def once(value: object, key: Hashable, make: Callable[[], T]) -> T:
+    """Return make(), computed the first time that is asked of a value under this key; see `memoize`."""
+    known: dict[object, T] = vars(value).setdefault(MADE, {})
+    return known[key] if key in known else known.setdefault(key, make())
 
 
 def has_made(value: object, make: object) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, Flags, np, parallel_map
+from .._derived import once
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..kernels.columns import Knots, normal_scores
 from ..leave_one_out.by_columns import showing
@@ -53,10 +54,6 @@ class BinnedRows(MixedRows):
 
     columns: FrozenColumns
     texts: TextColumns | None = None
-    shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # by members, of all made of these
-    _terms: dict[int, TextReading] = field(default_factory=dict, repr=False, compare=False)
-    _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
-    _bins: dict[int, Codes] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, index: Index) -> BinnedRows:
         levels = tuple(column[index] for column in self.levels)
@@ -70,29 +67,21 @@ class BinnedRows(MixedRows):
 
     def terms(self, column: int) -> TextReading:
         """Return a column of texts by its terms."""
-        if column not in self._terms:
-            assert self.texts is not None
-            self._terms[column] = TextReading.of(self.texts.levels[column], self.texts.codes[column], KINDS)
-        return self._terms[column]
+        assert self.texts is not None
+        texts = self.texts.levels[column], self.texts.codes[column]
+        return once(self, ("terms", column), lambda: TextReading.of(*texts, KINDS))
 
     def gaussian(self, version: str) -> Array:
         """Return the cells (n, p) of a version of the Gaussian block; see `FrozenColumns.gaussian`."""
-        if version not in self._blocks:
-            self._blocks[version] = self.columns.gaussian(version, self)
-        return self._blocks[version]
+        return once(self, ("gaussian", version), lambda: self.columns.gaussian(version, self))
 
     def _projected(self, version: str) -> Array:
         """Return the numbers (n, p) that the leading directions read, in their units."""
-        name = f"{version}, projected"
-        if name not in self._blocks:
-            self._blocks[name] = self.columns.projected(version, self)
-        return self._blocks[name]
+        return once(self, ("projected", version), lambda: self.columns.projected(version, self))
 
     def binned(self, bins: int) -> Codes:
         """Return level numbers (n, columns) of all columns, numbers cut into bins; see `FrozenColumns.binned`."""
-        if bins not in self._bins:
-            self._bins[bins] = self.columns.binned(bins, self)
-        return self._bins[bins]
+        return once(self, ("binned", bins), lambda: self.columns.binned(bins, self))
 
     def hiding(self, columns: Codes) -> BinnedRows:
         """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""

@@ -47,7 +47,6 @@ class Inputs:
         self.numbers = [job.number(p) for p in positions[:d]]
         self._categories = positions[d:]
         self.codes = [job.level(p, known) for p, known in zip(self._categories, columns.vocabulary, strict=True)]
-        self._cells: dict[str, tuple[int, ...]] = {}
 
     def normal(self, density: MultivariateT, readings: Sequence[int]) -> Normal:
         """Return the term of a density over some readings."""
@@ -63,14 +62,12 @@ class Inputs:
 
     def cells(self, version: str) -> tuple[int, ...]:
         """Return the readings of the used columns of the Gaussian block, in units of total variance 1."""
-        if version not in self._cells:
-            raw = list(self.numbers if version == RAW else self._scores()) + self._indicators()
-            centre, scale = self.columns.center[version], self.columns.scale[version]
-            self._cells[version] = tuple(
-                self._job.reading(Scaled(raw[j], float(centre[j]), float(scale[j])), ("scaled", version, int(j)))
-                for j in self.columns.used[version]
-            )
-        return self._cells[version]
+        raw = list(self.numbers if version == RAW else self._scores()) + self._indicators()
+        centre, scale = self.columns.center[version], self.columns.scale[version]
+        return tuple(
+            self._job.reading(Scaled(raw[j], float(centre[j]), float(scale[j])), ("scaled", version, int(j)))
+            for j in self.columns.used[version]
+        )
 
     def bins(self, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the codes of all columns, numbers cut into so many bins, and how many levels each has."""

@@ -123,15 +123,12 @@ def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) ->
     odd = labels.filter(pc.invert(pc.fill_null(fits, True)))
     if len(odd):
         raise TargetProblem.other_labels(target, odd[0].as_py(), what, estimator.classes_.tolist())
+    if kinds == {bool}:
+        return pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(["true", "1"])), None)
     try:
-        found: Column = (
-            pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(["true", "1"])), None)
-            if kinds == {bool}
-            else pc.replace_substring_regex(words, r"^\+|\.0*$", "").cast(pa.int64())
-        )
+        return pc.replace_substring_regex(words, r"^\+|\.0*$", "").cast(pa.int64())
     except pa.ArrowInvalid:
         raise TargetProblem.other_labels(target, labels[0].as_py(), what, estimator.classes_.tolist()) from None
-    return found
 
 
 def read_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,12 +44,12 @@ from .parameters import (
     Time,
     Weight,
 )
-from .training import check_named, check_not_read, group_values, read_batch
+from .training import Training, check_named, check_not_read, group_values, read_batch
 
 if TYPE_CHECKING:
-    from .._arrays import Array
+    from ..engines import Source
     from ..estimators.base import GenerativeEstimator
-    from ..questions.assessment import Assessment
+    from ..fitted import Fitted
     from ..questions.forward import ForwardValidation
     from .answers import Told
 
@@ -103,7 +103,12 @@ def score(
     $ suffice score penguins.suffice more.csv --target species --positive Gentoo
     $ suffice score penguins.suffice more.csv --target species --time year
     """
+    from ..engines import weight_values
+    from ..questions.answer_table import adapt_to_source
+    from ..questions.assess import JudgedParts, assess_table
+
     estimator = load_model(model)
+    fitted = estimator._fitted
     if periods is not None and time is None:
         raise UsageProblem("--periods cuts the times of --time. Next: add --time COLUMN, or leave --periods out.")
     if time is not None and (priors or costs or positive is not None or is_many(data)):
@@ -113,19 +118,26 @@ def score(
         )
     label = None if positive is None else class_named(positive, estimator)
     matrix = answer_costs(costs, estimator)
-    adapt = priors == ("adapt",)
-    told: Told = None if adapt else given_priors(priors, estimator)
+    told: Told = None if priors == ("adapt",) else given_priors(priors, estimator)
     target = target_of(estimator, target)
-    asked = _Asked(estimator, data, target, weight, groups, told, matrix, adapt, sheet, missing_columns)
+    about = {"model": str(model), "data": str(data), "target": target}
     if time is not None:
         with noting_warnings(common):
-            answer = asked.forward(time, periods, common, missing_text)
-        about = {"model": str(model), "data": str(data), "target": target, "time": time}
-        common.answer({**about, **answer.to_dict()}, answer.report(page_width()))
+            read = data, estimator, target, weight, replace(common, quiet=True)
+            batch = read_batch(*read, missing_text, sheet, groups, missing_columns, time)
+            answer = _judge_forward(estimator, batch, data, periods, common)
+        common.answer({**about, "time": time, **answer.to_dict()}, answer.report(page_width()))
         return
     with noting_warnings(common):
-        found = asked.judged(common, missing_text)
-    about = {"model": str(model), "data": str(data), "target": target}
+        source, columns = _open_judged(fitted, data, target, weight, groups, missing_text, sheet, missing_columns)
+        if priors == ("adapt",):
+            with rows_progress(common, "Estimating class priors") as watch:
+                told = adapt_to_source(fitted, source, columns, watch)
+                remark_priors(estimator, told, data, common)
+        labels, weights = partial(model_labels, estimator, target=target), partial(weight_values, name=weight or "")
+        given = target, weight, groups, labels, weights, group_values
+        with rows_progress(common, "Judging") as watch:
+            found = assess_table(fitted, source, JudgedParts(fitted, tuple(columns), *given, told, matrix), watch)
     common.answer({**about, **found.to_dict(label)}, found.report(label, page_width()))
     _remark_learned(found.learned, data, common)
 
@@ -142,57 +154,39 @@ def _remark_learned(share: float | None, data: Path, common: Common) -> None:
     )
 
 
-@dataclass
-class _Asked:
-    """A model, and the table it is judged by."""
+def _judge_forward(
+    estimator: GenerativeEstimator, batch: Training, data: Path, periods: int | None, common: Common
+) -> ForwardValidation:
+    """Return how good the model is at each period of a table, as it stands and having learned those before."""
+    given = batch.columns, batch.labels, batch.weight, batch.groups
+    with progress(common, f"Judging by {data.name}"):
+        found = estimator.validate_forward(*given, time=batch.time, periods=periods, learned=True)
+    with contextlib.suppress(DataError):  # no row is of a class that the model knows
+        _remark_learned(estimator.assess(*given).learned, data, common)
+    return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
 
-    estimator: GenerativeEstimator
-    data: Path
-    target: str
-    weight: str | None
-    groups: str | None
-    priors: Told
-    costs: Array | None
-    adapt: bool
-    sheet: str | None
-    missing_columns: str
 
-    def forward(self, time: str, periods: int | None, common: Common, missing: tuple[str, ...]) -> ForwardValidation:
-        """Return how good the model is at each period of a table, as it stands and having learned those before."""
-        quiet, read = replace(common, quiet=True), (self.data, self.estimator, self.target, self.weight)
-        batch = read_batch(*read, quiet, missing, self.sheet, self.groups, self.missing_columns, time)
-        given = batch.columns, batch.labels, batch.weight, batch.groups
-        with progress(common, f"Judging by {self.data.name}"):
-            found = self.estimator.validate_forward(*given, time=batch.time, periods=periods, learned=True)
-        with contextlib.suppress(DataError):  # no row is of a class that the model knows
-            _remark_learned(self.estimator.assess(*given).learned, self.data, common)
-        return replace(found, unlabelled=found.unlabelled + batch.unlabelled)
+def _open_judged(
+    fitted: Fitted,
+    data: Path,
+    target: str,
+    weight: str | None,
+    groups: str | None,
+    missing: tuple[str, ...],
+    sheet: str | None,
+    missing_columns: str,
+) -> tuple[Source, list[str]]:
+    """Return a table to judge by, which is read in parts, and the columns of the model in it."""
+    from ..engines import Reading
 
-    def judged(self, common: Common, missing: tuple[str, ...]) -> Assessment:
-        """Return how good the model is at a table, which is read in parts."""
-        from ..engines import Reading, weight_values
-        from ..questions.answer_table import adapt_to_source
-        from ..questions.assess import JudgedParts, assess_table
-
-        fitted, also = self.estimator._fitted, tuple(own for own in (self.weight, self.groups) if own is not None)
-        reading = Reading.of(fitted.schema, fitted.past.dialect, also, self.target, "text", missing, self.sheet)
-        source = open_parts(self.data, reading)
-        names = list(source.schema.names)
-        check_named(names, self.target, (), self.weight, self.data, self.groups)
-        check_not_read(self.target, fitted.schema, self.groups)
-        columns = [name for name in names if name not in (self.target, *also)]
-        if fitted.schema.named:
-            columns = columns_there(fitted.schema, names, self.data, self.missing_columns)
-        if self.adapt:
-            with rows_progress(common, "Estimating class priors") as watch:
-                self.priors = adapt_to_source(fitted, source, columns, watch)
-                remark_priors(self.estimator, self.priors, self.data, common)
-        labels = partial(model_labels, self.estimator, target=self.target)
-        weights = partial(weight_values, name=self.weight or "")
-        read = self.target, self.weight, self.groups, labels, weights, group_values
-        judge = JudgedParts(fitted, tuple(columns), *read, self.priors, self.costs)
-        with rows_progress(common, "Judging") as watch:
-            return assess_table(fitted, source, judge, watch)
+    also = tuple(name for name in (weight, groups) if name is not None)
+    source = open_parts(data, Reading.of(fitted.schema, fitted.past.dialect, also, target, "text", missing, sheet))
+    names = list(source.schema.names)
+    check_named(names, target, (), weight, data, groups)
+    check_not_read(target, fitted.schema, groups)
+    if fitted.schema.named:
+        return source, columns_there(fitted.schema, names, data, missing_columns)
+    return source, [name for name in names if name not in (target, *also)]
 
 
 def columns(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,15 +27,23 @@ from .comparison import (
     with_titles,
 )
 from .files import check_output, write_table
-from .models import MORE_PEERS, PEER_TITLES, YARDSTICK, Fit, fit_ours, fit_peer, make_estimator, usable_columns
+from .models import (
+    MORE_PEERS,
+    PEER_TITLES,
+    YARDSTICK,
+    Fit,
+    fit_ours,
+    fit_peer,
+    make_estimator,
+    timed_fit,
+    usable_columns,
+)
 from .output import COMMON, Common, Facts, TargetProblem, UsageProblem, page_width, progress
 from .parameters import AS_IT_IS, DataPath, Out, Periods, Seed, Switch, TableOptions, Target, Time
 from .training import Training, group_numbers, read_training
 
 if TYPE_CHECKING:
     from .._arrays import Codes
-    from ..engines.arrow import Table
-    from ..estimators.base import GenerativeEstimator
     from ..questions.forward import Answer, ForwardValidation
 
 
@@ -211,21 +218,16 @@ def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance
     return result
 
 
-def _timed_fit(name: str, columns: Table, training: Training) -> tuple[GenerativeEstimator, float]:
-    started = time.perf_counter()
-    estimator = make_estimator(name).fit(columns, training.labels, groups=training.groups)
-    return estimator, time.perf_counter() - started
-
-
 def _judge_itself(result: Result, training: Training) -> bool:
     """Fill in what a model fitted to all rows says of itself, as `suffice fit` does; return whether it can."""
     from ..losses import row_losses
     from ..questions.quality import LEFT_OUT
 
     columns = training.columns.select(result.columns)
-    estimator, seconds = _timed_fit(result.name, columns, training)
+    given = result.name, columns, training.labels, training.groups
+    estimator, seconds = timed_fit(*given)
     if seconds < 1.0:
-        estimator, seconds = _timed_fit(result.name, columns, training)  # the first fit may load libraries
+        estimator, seconds = timed_fit(*given)  # the first fit may load libraries
     result.fit_seconds = seconds
     result.note(*estimator.notes_)
     try:

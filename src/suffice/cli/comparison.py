@@ -305,8 +305,7 @@ def table_of(curves: Sequence[Result]) -> Table:
     rows = [{"model": own.name, **point} for own in curves for point in own.points()]
     kinds = {"model": pa.string(), "rows": pa.float64(), "measured": pa.bool_()}
     kinds |= dict.fromkeys(("loss", "error", "low", "high"), pa.float64())
-    found: Table = pa.Table.from_pylist(rows, pa.schema(kinds))
-    return found
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
 def render_curves(setup: Facts, curves: Sequence[Result], width: int = WIDTH) -> list[str]:

@@ -250,8 +250,7 @@ def _written(kept: Table, rows: Table, filled: Table, read: FileTable) -> Table:
             texts = _texts(column, rows.column(name), was, name, read.csv)
             column = pc.if_else(missing(rows.column(name)), texts, was)
         columns[name] = column
-    table: Table = pa.table(columns)
-    return table
+    return pa.table(columns)
 
 
 def _texts(values: Column, observed: Column, written: Column, name: str, csv: CsvTable) -> Column:

@@ -69,8 +69,7 @@ class FileTable:
         wanted = list(names)
         stored = self.source.table([self.source.written(name) for name in wanted])
         columns = dict(zip(self.columns.column_names, self.columns.columns, strict=True))
-        table: Table = pa.table(columns | dict(zip(wanted, stored.columns, strict=True)))
-        return table
+        return pa.table(columns | dict(zip(wanted, stored.columns, strict=True)))
 
 
 def read_file(path: Path, reading: Reading | None = None) -> FileTable:
@@ -132,8 +131,7 @@ def without_blanks(labels: Column) -> Column:
 
     if not is_text(labels.type):
         return labels
-    found: Column = pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
-    return found
+    return pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
 
 
 def read_table(path: Path, **known: Any) -> Table:

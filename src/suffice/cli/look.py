@@ -29,7 +29,7 @@ from .parameters import (
     Weight,
 )
 from .rows import cell_as_text
-from .training import Training, check_named, identifiers, read_training, telling_rows_apart
+from .training import Training, check_named, identifiers, read_training, telling_rows_apart, training_reading
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
@@ -80,7 +80,8 @@ def look(
     $ suffice look penguins.csv --target species
     """
     with progress(common, f"Looking at {data.name}"):
-        X, y = read_columns(data, target, drop, missing_text, keep_spaces, sheet)
+        told = TableOptions(drop, missing_text=missing_text, keep_spaces=keep_spaces, sheet=sheet)
+        X, y = read_columns(data, target, told)
         from ..report.profile import profile_table
 
         found = profile_table(X, y, data.name)
@@ -88,21 +89,15 @@ def look(
     common.answer({"data": str(data), "target": target, **found}, text)
 
 
-def read_columns(
-    data: Path, target: str | None, drop: Sequence[str], missing: Sequence[str], keep_spaces: bool, sheet: str | None
-) -> tuple[Table, Column | None]:
+def read_columns(data: Path, target: str | None, told: TableOptions) -> tuple[Table, Column | None]:
     """Return the columns of a table, and its labels if their column is named."""
-    from ..engines import Reading
-
-    left_out = frozenset(drop)
-    texts: Facts = {"blank": tuple(missing), "trim": not keep_spaces, "sheet": sheet}
-    read = read_file(data, Reading(target=target, as_is=lambda name: name in left_out, **texts))
-    table, names = read.columns, read.columns.column_names
-    check_named(names, names[0] if target is None else target, drop, None, data)
+    read = read_file(data, training_reading(target, told))
+    table = read.columns
+    check_named(table.column_names, target, told.drop, None, data)
     if target is None:
-        return table.drop_columns(list(set(drop))), None
+        return table.drop_columns(list(set(told.drop))), None
     TargetProblem.check(target, read.csv)
-    return table.drop_columns(list({target, *drop})), without_blanks(table.column(target))
+    return table.drop_columns(list({target, *told.drop})), without_blanks(table.column(target))
 
 
 def _told(found: Facts, target: str | None, width: int) -> list[str]:
@@ -251,7 +246,7 @@ def _label_suspects(
             _because(cells, columns.column_names, row, top)
             for cells, row in zip(rows.to_pylist(), against, strict=True)
         ]
-    answer: Table = pa.table(
+    return pa.table(
         {
             "row": pa.array(training.numbers[flagged], pa.int64()),
             "given": given,
@@ -260,7 +255,6 @@ def _label_suspects(
             "because": pa.array(because, pa.string()),
         }
     )
-    return answer
 
 
 def _because(cells: dict[str, object], names: list[str], against: Array, top: int) -> str:
@@ -334,7 +328,7 @@ def _unlabelled(data: Path, table: TableOptions, common: Common) -> Training:
         raise UsageProblem(
             "--groups and --labels need --target. Next: name the column of class labels, or leave them out."
         )
-    columns, _ = read_columns(data, None, table.drop, table.missing_text, table.keep_spaces, table.sheet)
+    columns, _ = read_columns(data, None, table)
     names = [name for name in identifiers(telling_rows_apart(columns), None) if name not in table.keep]
     if names and len(names) < columns.num_columns:
         columns = columns.drop_columns(names)

@@ -222,6 +222,13 @@ class FoldModel(NamedTuple):
 Fit = Callable[["Codes"], FoldModel]  # of the rows with these numbers
 
 
+def timed_fit(name: str, columns: Table, labels: Column, groups: Column | None) -> tuple[GenerativeEstimator, float]:
+    """Return one of our models fitted to rows, and how many seconds that took."""
+    started = time.perf_counter()
+    estimator = make_estimator(name).fit(columns, labels, groups=groups)
+    return estimator, time.perf_counter() - started
+
+
 def fit_ours(
     name: str,
     training: Training,
@@ -233,10 +240,8 @@ def fit_ours(
     table = training.columns.select(columns)
 
     def fit(learn: Codes) -> FoldModel:
-        rows, labels = table.take(learn), training.labels.take(learn)
-        started = time.perf_counter()
-        estimator = make_estimator(name).fit(rows, labels, groups=None if groups is None else groups.take(learn))
-        seconds = time.perf_counter() - started
+        own = None if groups is None else groups.take(learn)
+        estimator, seconds = timed_fit(name, table.take(learn), training.labels.take(learn), own)
         if note is not None:
             note(*estimator.notes_)
         return FoldModel(estimator.classes_, lambda rest: estimator.predict_proba(table.take(rest)), seconds)

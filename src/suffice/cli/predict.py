@@ -115,13 +115,13 @@ def _predict_parts(
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import Reading
-    from ..questions.answer_table import adapt_to_table
+    from ..questions.answer_table import adapt_to_table, answer_names
 
     source = open_parts(data, Reading.of(estimator._fitted.schema, estimator._fitted.dialect, sheet=sheet))
     names = list(source.schema.names)
     kept = [] if not keep else names if source.csv is None else list(source.csv.names)
     columns_there(estimator._fitted.schema, names, data, told["missing_columns"])
-    answers = _names(estimator, told["alpha"] is not None, told["interval"] is not None)
+    answers = answer_names(estimator._fitted, told["alpha"] is not None, told["interval"] is not None)
     columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in answers)]
     with noting_warnings(common):
         if told["priors"] == "adapt":
@@ -147,15 +147,7 @@ def _answer(estimator: GenerativeEstimator, rows: Table, told: Facts, common: Co
         for start in range(0, rows.num_rows, CHUNK):
             parts.append(answer(rows.slice(start, CHUNK)))
             advance(parts[-1].num_rows)
-    answers: Table = pa.concat_tables(parts)
-    return answers
-
-
-def _names(estimator: GenerativeEstimator, sets: bool, intervals: bool) -> list[str]:
-    labels = estimator.classes_.tolist()
-    inside = [f"in_{label}" for label in labels] if sets else []
-    ends = [f"{end}_{label}" for label in labels for end in ("low", "high")] if intervals else []
-    return ["label", *(f"p_{label}" for label in labels), "log_density", *inside, *ends]
+    return pa.concat_tables(parts)
 
 
 def _beside(table: Table, answers: Table, common: Common) -> Table:

@@ -102,8 +102,7 @@ def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str], inter
         ends = estimator.predict_proba_interval(rows, interval)[place, first].T
         taken |= dict(zip(("probability", "low", "high"), (np.exp(posterior[place, first]), *ends), strict=True))
     columns = {name: difference[:, j] for j, name in enumerate(names)}
-    answer: Table = pa.table(taken | {f"by_{name}": values for name, values in columns.items()})
-    return answer
+    return pa.table(taken | {f"by_{name}": values for name, values in columns.items()})
 
 
 def _words(words: Mapping[str, Array], first: int, second: int, top: int) -> str:

@@ -148,7 +148,7 @@ def in_order(training: Training, orders: Mapping[str, Sequence[str]]) -> Trainin
     return replace(training, columns=table)
 
 
-def training_reading(target: str, table: TableOptions, time: str | None = None) -> Reading:
+def training_reading(target: str | None, table: TableOptions, time: str | None = None) -> Reading:
     """Return how a file to learn from is read."""
     from ..engines import Reading
 
@@ -169,7 +169,7 @@ ORDERS = {"day-first": "dmy", "month-first": "mdy"}  # of dates, as the calendar
 
 def check_named(
     names: Sequence[str],
-    target: str,
+    target: str | None,
     drop: Sequence[str],
     weight: str | None,
     path: Path,

@@ -149,8 +149,7 @@ def days(stamps: Column) -> Column:
     """Return dates as days since 1970-01-01, numbers of these as they are."""
     if not pa.types.is_temporal(stamps.type):
         return stamps
-    found: Column = pc.divide(stamps.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), float(DAY))
-    return found
+    return pc.divide(stamps.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), float(DAY))
 
 
 def part(days: Column, name: str) -> Column:
@@ -159,10 +158,8 @@ def part(days: Column, name: str) -> Column:
     if name == "hour":
         start = pc.floor_temporal(stamps, unit="day").cast(pa.int64())
         since = pc.subtract(stamps.cast(pa.int64()), start)
-        found: Column = pc.divide(since.cast(pa.float64()), DAY / 24)
-    else:
-        found = pc.month(stamps) if name == "month" else pc.day_of_week(stamps, count_from_zero=False)
-    return found
+        return pc.divide(since.cast(pa.float64()), DAY / 24)
+    return pc.month(stamps) if name == "month" else pc.day_of_week(stamps, count_from_zero=False)
 
 
 def as_dates(days: Column, notation: str, like: str, timed: bool = False) -> Column:
@@ -171,5 +168,4 @@ def as_dates(days: Column, notation: str, like: str, timed: bool = False) -> Col
     form = {DAY_FIRST: f"%d{mark}%m{mark}%Y", MONTH_FIRST: f"%m{mark}%d{mark}%Y"}.get(notation, "%Y-%m-%d")
     seconds = pc.round(pc.multiply(days.cast(pa.float64()), 86_400.0)).cast(pa.int64()).cast(pa.timestamp("s"))
     whole = f"{form} %H:%M:%S" if timed else form
-    found: Column = pc.strftime(seconds, format="%H:%M:%S" if re.match(r"\s*\d{1,2}:", like) else whole)
-    return found
+    return pc.strftime(seconds, format="%H:%M:%S" if re.match(r"\s*\d{1,2}:", like) else whole)

@@ -361,17 +361,16 @@ def reason(error: Exception) -> object:
 
 
 def answers_table(
-    labels: Sequence[Level], choice: Codes, columns: Sequence[tuple[str, Array]], kept: Table | None = None
+    names: Sequence[str], labels: Sequence[Level], choice: Codes, columns: Sequence[Array], kept: Table | None = None
 ) -> Table:
-    """Return a table of the chosen label of each row, null where it is −1, and columns of numbers.
+    """Return a table, under these names, of the chosen label of each row, null where it is −1, and columns of numbers.
 
     `kept` is a table whose columns go in front, and keep their names.
     """
-    first = pa.array(list(labels)).take(pa.array(choice, mask=choice < 0))
-    answers = [("label", first), *((name, pa.array(values)) for name, values in columns)]
+    answers = [pa.array(labels).take(pa.array(choice, mask=choice < 0)), *map(pa.array, columns)]
     if kept is None:
-        return pa.table(dict(answers))
-    for name, values in answers:
+        return pa.table(answers, names)
+    for name, values in zip(names, answers, strict=True):
         free = name
         while free in kept.column_names:
             free = "predicted_" + free

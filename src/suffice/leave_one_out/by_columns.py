@@ -8,10 +8,11 @@ statistics of the subset, which are part of those of all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from .._arrays import IN_MEMORY, Array, Codes, is_sparse, np, row_chunks, rows_within
+from .._derived import once
 from ..densities import Diagonal, Rows
 from ..densities.density import take_columns
 from ..errors import SettingError, quoted
@@ -82,7 +83,6 @@ class LeftOutByColumns:
     rows: Rows
     codes: Codes
     weight: Array
-    _kept: dict[tuple[int, ...], Parts] = field(default_factory=dict, repr=False)  # by number of block and columns
 
     how: ClassVar[str] = "exact leave-one-out"
     by_others: ClassVar[None] = None
@@ -129,10 +129,8 @@ class LeftOutByColumns:
 
     def _once(self, number: int, *columns: int) -> Parts:
         """Return what a column of a block says, or all of them if none is named; made once."""
-        key = number, *columns
-        if key not in self._kept:
-            self._kept[key] = self._of(number, columns or range(len(self.learned.blocks[number].positions)))
-        return self._kept[key]
+        asked = columns or range(len(self.learned.blocks[number].positions))
+        return once(self, (number, *columns), lambda: self._of(number, asked))
 
     def _of(self, number: int, columns: Sequence[int]) -> Parts:
         """Return the left-out log densities of the cells in some columns of a block."""

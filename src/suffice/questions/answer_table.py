@@ -58,7 +58,7 @@ def predict_table(
     asked: dict[str, Any] = {"costs": costs, "reject": reject, "alpha": alpha, "by_class": by_class}
     kernel = answers_of(fitted, names, priors=priors, interval=interval, keep=kept, **asked)
     read = list(dict.fromkeys([*names, *kept.values()]))
-    width = len(fitted.labels) * (1 + (alpha is not None) + 2 * (interval is not None)) + 2
+    width = len(answer_names(fitted, alpha is not None, interval is not None))
     rows = write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
     remark_spaces(opened, may_keep=False)
     for told in sentences(united(kernel.unseen)):
@@ -105,6 +105,14 @@ def _equal_posteriors(fitted: Fitted, columns: Sequence[str], table: Table) -> A
     return log_posterior(fitted, add_missing(table.select(list(columns)), fitted.schema), "uniform")
 
 
+def answer_names(fitted: Fitted, sets: bool, intervals: bool) -> list[str]:
+    """Return the names of the columns of answers, in their order."""
+    labels = fitted.labels.tolist()
+    inside = [f"in_{label}" for label in labels] if sets else []
+    ends = [f"{end}_{label}" for label in labels for end in ("low", "high")] if intervals else []
+    return ["label", *(f"p_{label}" for label in labels), "log_density", *inside, *ends]
+
+
 def answers_of(
     fitted: Fitted,
     columns: Sequence[str],
@@ -148,20 +156,14 @@ class Answers:
         self.unseen.extend(unseen)
         posterior, density = self.fitted.posterior_and_density(rows, self.priors)
         choice = decide(posterior, self.costs, self.reject)
-        labels = self.fitted.labels.tolist()
-        columns = [(f"p_{label}", p) for label, p in zip(labels, np.exp(posterior).T, strict=True)]
-        columns.append(("log_density", density))
+        columns = [*np.exp(posterior).T, density]
         if self.limits is not None:
             own = posterior if self.priors is None else self.fitted.log_posterior(rows)
-            inside = in_sets(self.fitted, rows, own, self.limits).T
-            columns += [(f"in_{label}", own) for label, own in zip(labels, inside, strict=True)]
+            columns += [*in_sets(self.fitted, rows, own, self.limits).T]
         if self.interval is not None:
             asked = self.fitted if self.priors is None else self.fitted.with_priors(self.priors)
             ends = probability_interval(asked, rows, self.interval)
-            columns += [
-                (f"{end}_{label}", ends[:, c, e])
-                for c, label in enumerate(labels)
-                for e, end in enumerate(("low", "high"))
-            ]
+            columns += [end for of_class in ends.transpose(1, 2, 0) for end in of_class]
         kept = table.select(list(self.keep.values())).rename_columns(list(self.keep)) if self.keep else None
-        return answers_table(labels, choice, columns, kept)
+        names = answer_names(self.fitted, self.limits is not None, self.interval is not None)
+        return answers_table(names, self.fitted.labels.tolist(), choice, columns, kept)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from .._arrays import Array, Codes, Flags, is_sparse, np
+from .._derived import once
 from ..errors import DataError, either
 from ..estimate import Block
 from ..fitted import Fitted
@@ -97,10 +98,6 @@ class Side:
                 found.setdefault(position, (number, place))
         return found
 
-    @cached_property
-    def _by_block(self) -> dict[int, Moments | None]:
-        return {}
-
     def column(self, position: int, name: object) -> ColumnSummary:
         """Return what is known of a column of the side's own schema; DataError where that is nothing."""
         number, place = self.places[position]
@@ -136,9 +133,8 @@ class Side:
     def _moments(self, number: int, place: int, values: Array | None) -> Moments | None:
         """Return the moments (k + 1, 1) of a column, of the rows there are where statistics do not hold them."""
         if self.statistics is not None:
-            if number not in self._by_block:
-                self._by_block[number] = _block_moments(self.statistics[number], self.blocks[number])
-            whole = self._by_block[number]
+            stats, block = self.statistics[number], self.blocks[number]
+            whole = once(self, number, lambda: _block_moments(stats, block))
             if whole is not None:
                 return Moments(*(np.append(own[:, place], 0.0)[:, None] for own in whole))
         return None if values is None else Moments.of_column(values, self.codes, len(self.class_weight), self.count)

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, np, pattern_groups
+from ..._derived import once
 from ...attribution.explain import Explanation, explain_block
 from ...densities import MultivariateT
 from ...errors import DataError
@@ -54,33 +55,15 @@ class GaussianPart(Part):
 
     def completed(self, version: str) -> GaussianStats:
         """Return statistics of complete rows, missing cells expected from the others; made once."""
-        if version not in self._completed:
-            self._completed[version] = complete_tied(self.of(version))
-        return self._completed[version]
+        return once(self, ("completed", version), lambda: complete_tied(self.of(version)))
 
     def classes(self, version: str) -> WishartClasses:
         """Return the classes by these statistics; made once."""
-        if version not in self._classes:
-            self._classes[version] = WishartClasses(self.completed(version))
-        return self._classes[version]
+        return once(self, ("classes", version), lambda: WishartClasses(self.completed(version)))
 
     def again(self, version: str) -> FoldedAgain:
         """Return what scores rows by the statistics of other folds; made once."""
-        if version not in self._again:
-            self._again[version] = FoldedAgain(self.of(version), version)
-        return self._again[version]
-
-    @cached_property
-    def _classes(self) -> dict[str, WishartClasses]:
-        return {}
-
-    @cached_property
-    def _again(self) -> dict[str, FoldedAgain]:
-        return {}
-
-    @cached_property
-    def _completed(self) -> dict[str, GaussianStats]:
-        return {}
+        return once(self, ("again", version), lambda: FoldedAgain(self.of(version), version))
 
     @classmethod
     def summarize(cls, reading: BinnedRows, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
@@ -266,11 +249,9 @@ class GaussianMember(BlockMember):
 
     def _without_each(self, sample: Sample) -> Array:
         """Return log densities (p, n, k) without each column, each row left out; of the same rows, made once."""
-        shared, name = sample.rows.shared, f"{self.name} but one, {self.strength}, {self.sphere}"
-        if name not in shared:
-            left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
-            shared[name] = marginals_but_one(self.prior, left, self.strength, self.sphere)
-        return np.asarray(shared[name])
+        left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
+        amounts = self.strength, self.sphere
+        return once(sample.rows, (self.name, *amounts), lambda: marginals_but_one(self.prior, left, *amounts))
 
 
 def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[LeftOut, Codes]:

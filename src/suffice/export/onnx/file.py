@@ -16,6 +16,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from ..._arrays import Array, NDArray, np
+from ..._derived import once
 from ...errors import ExportError, either, quoted, setting
 from ...schema import Level
 from ...table import Table
@@ -80,13 +81,10 @@ class _Scores:
 
     def __init__(self, g: Graph, readings: Readings) -> None:
         self.g, self.readings = g, readings
-        self._terms: dict[int, Score] = {}
 
     def of(self, number: int) -> Score:
         """Return what one term adds."""
-        if number not in self._terms:
-            self._terms[number] = term_score(self.g, self.readings, self.readings.program.terms[number])
-        return self._terms[number]
+        return once(self, number, lambda: term_score(self.g, self.readings, self.readings.program.terms[number]))
 
     def weighted(self, numbers: tuple[int, ...], weight: Array) -> Value:
         """Return Σ weight × term (n, k); terms of weight 0 are left out."""

@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from ..._arrays import Array, np
+from ..._derived import once
 from ...errors import ExportError, quoted, setting
 from ...schema import Level
 from ..program import Bin, Code, Column, Indicator, Interpolated, Number, Program, Projected, Scaled
@@ -83,8 +84,6 @@ class Readings:
         self.g, self.program = g, program
         self.inputs = inputs_of(program)
         self._values = {own.name: Value(g, own.name) for own in self.inputs}
-        self._codes: dict[int, Value] = {}
-        self._blocks: dict[tuple[int, ...], Value] = {}
 
     def infos(self) -> list[onnx.ValueInfoProto]:
         """Return the declarations of the inputs."""
@@ -104,10 +103,8 @@ class Readings:
 
     def code(self, number: int) -> Value:
         """Return one code (n, 1): −1 where missing, the number of levels where the cell is none of them."""
-        if number not in self._codes:
-            own = self.program.codes[number]
-            self._codes[number] = self._level(own) if isinstance(own, Code) else self._bin(own)
-        return self._codes[number]
+        own = self.program.codes[number]
+        return once(self, number, lambda: self._level(own) if isinstance(own, Code) else self._bin(own))
 
     def _level(self, own: Code) -> Value:
         g, column, unknown = self.g, self.program.columns[own.column], -1 if own.empty else len(own.levels)
@@ -138,11 +135,8 @@ class Readings:
 
     def block(self, numbers: Sequence[int]) -> Value:
         """Return readings side by side (n, d), NaN where missing."""
-        key = tuple(numbers)
-        if key not in self._blocks:
-            kinds = groupby(key, key=lambda number: type(self.program.readings[number]))
-            self._blocks[key] = self.g.join([self._run(kind, list(run)) for kind, run in kinds], 1)
-        return self._blocks[key]
+        kinds = groupby(numbers, key=lambda number: type(self.program.readings[number]))
+        return once(self, tuple(numbers), lambda: self.g.join([self._run(kind, list(run)) for kind, run in kinds], 1))
 
     def _run(self, kind: type, numbers: list[int]) -> Value:
         """Return readings of one kind (n, d)."""
