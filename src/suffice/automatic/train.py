@@ -16,10 +16,13 @@ from .._derived import Lazy
 from ..densities import Rows
 from ..errors import DataError
 from ..notes import Kind, Note
+from ..schema import Level
 from ..stats import ByClass, CategoricalStats, PatternStats, Reservoir
 from ..stats.counts import CodedColumns, TextColumns
 from ..stats.dependent_rows import as_judged
 from ..stats.rows import Units, content, deal_groups
+from ..stats.scatter import spread
+from ..table import recode
 from .choose import choose
 from .columns import BinnedRows, FrozenColumns
 from .folds import by_fold
@@ -253,9 +256,7 @@ class GroupFolds:
         columns, rows = self.known[fold][0].columns, sample.rows[mine]
         levels = []
         for own, here, there in zip(rows.levels, rows.columns.vocabulary, columns.vocabulary, strict=True):
-            position = {level: i for i, level in enumerate(there)}
-            table = np.array([*(position.get(level, len(there)) for level in here), len(there), -1], dtype=np.int64)
-            levels.append(table[own])
+            levels.append(recode([*here, None], own, there).astype(np.int64))  # None: a level that neither knows
         return BinnedRows(rows.numbers, tuple(levels), columns, rows.texts)
 
     def _made(self, member: Member) -> list[Member]:
@@ -270,13 +271,10 @@ class GroupFolds:
         return self._members[key]
 
 
-def within_vocabulary(stats: CategoricalStats, vocabulary: Sequence[Sequence[object]]) -> list[Array]:
+def within_vocabulary(stats: CategoricalStats, vocabulary: Sequence[Sequence[Level]]) -> list[Array]:
     """Return the counts (k, levels) of each column of categories in a vocabulary."""
     counts = []
     for known, levels, table in zip(vocabulary, stats.levels, stats.counts, strict=True):
-        position = {level: i for i, level in enumerate(levels)}
-        own = np.zeros((len(table), len(known)))
-        here = [i for i, level in enumerate(known) if level in position]
-        own[:, here] = table[:, [position[known[i]] for i in here]]  # type: ignore[index]
-        counts.append(own)
+        place = recode(levels, np.arange(len(levels)), known).tolist()  # of levels not in it, beyond its end
+        counts.append(np.ascontiguousarray(spread(table.T, place, len(known) + 1)[:-1].T))
     return counts

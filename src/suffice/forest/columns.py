@@ -21,6 +21,7 @@ from ..schema import Level
 from ..stats.counts import CodedColumns
 from ..stats.rows import FEWEST, Keys, Units, mixed
 from ..stats.statistic import Fields, Plain, codes as codes_below, floats, in_range, levels as levels_of
+from ..table import recode
 
 MOST_CELLS, FEWEST_CELLS = 200, 20  # of a number
 CELL_ROWS = 8.0  # distinct ones in each, where rows are few
@@ -319,12 +320,8 @@ class ForestReading:
 
 def levels_within(coded: CodedColumns, vocabulary: Sequence[Sequence[Level]]) -> tuple[Codes, ...]:
     """Return level numbers (n,) of each column in a vocabulary: −1 where missing, its length for a level not in it."""
-    found = []
-    for own, column, known in zip(coded.levels, coded.codes, vocabulary, strict=True):
-        position = {level: i for i, level in enumerate(known)}
-        table = np.array([*(position.get(level, len(known)) for level in own), -1], dtype=np.int64)
-        found.append(table[column])
-    return tuple(found)
+    columns = zip(coded.levels, coded.codes, vocabulary, strict=True)
+    return tuple(recode(*column).astype(np.int64, copy=False) for column in columns)
 
 
 def _ordered(held: Array, most: float, alone: Flags) -> Codes:

@@ -64,10 +64,18 @@ def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, notes:
     return None if refits > MOST_REFITS else LeftOutByColumns(learned, rows, codes, weight)
 
 
+def hides(block: Block, rows: Any) -> bool:
+    """Return whether a cell of encoded rows of a block may be unknown while others of its row are known.
+
+    Counts of one total cannot be missing, and sparse cells are not.
+    """
+    return bool(block.family.takes_missing) and not is_sparse(rows)
+
+
 def check_apart(blocks: Sequence[Block], names: Sequence[str | int], rows: Rows) -> None:
     """Raise SettingError where some columns of encoded rows cannot be unknown while others are known."""
     for block, part in zip(blocks, rows, strict=False):
-        if is_sparse(part) or not block.family.takes_missing:
+        if not hides(block, part):
             raise SettingError(
                 f"Columns {quoted([names[p] for p in block.positions])} of the family {block.family.name!r} are counts "
                 "of one total, of which none can be unknown while the others are not. Next: use another family for "

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np, row_chunks, rows_within
+from .._derived import once
 from ..densities import Bernoulli, Multinomial, Poisson, Rows as BlockRows
 from ..errors import DataError, SettingError, quoted
 from ..estimate.families import text_positions
@@ -342,7 +343,8 @@ class View:
             index = np.arange(len(seen.codes))
         judged = max(FEWEST_JUDGED, min(JUDGED_ROWS, JUDGED_CELLS // len(self.schema)))
         index = np.sort(np.random.RandomState(0).permutation(index)[:judged])
-        return self._gains(positions, seen, index, known=self.fitted.memoize(_no_gains) if seen.own else {})
+        known: dict[int, float] = once(self.fitted, "gains", dict) if seen.own else {}
+        return self._gains(positions, seen, index, known)
 
     def _apart(self, ranked: Sequence[int], rows: Rows | None, count: int) -> list[int]:
         """Return the first `count` columns of which none is all but a copy of one before; of too few, all others."""
@@ -412,11 +414,6 @@ class View:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
         density = self.model.density  # and not the joint density less the prior, which may be zero
         return self._on_grid(self.asked, axes, density.log_density)
-
-
-def _no_gains(fitted: Fitted) -> dict[int, float]:
-    """Return where a value keeps what its columns tell, on average over the rows that it keeps."""
-    return {}
 
 
 def _go_together(one: Array, two: Array) -> bool:

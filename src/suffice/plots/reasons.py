@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from .._arrays import Array, Codes, np
+from .._derived import once
 from ..errors import DataError, SettingError, quoted
-from ..fitted import Fitted
 from ..schema import Level, Name, column_name
 from . import _style as style
 from ._view import MOST_PANELS, Axis, Rows, View, cells_as_text, percent, take
@@ -106,12 +106,14 @@ def explained(view: View, X: object = None) -> Explained:
     """
     if X is not None:
         return _explained(view, X, np.arange(view.aligned(X)[0].rows))
-    known = view.fitted.memoize(_nothing_explained)
-    if not known:
-        table, _, sample = view.kept()
-        every = np.repeat(np.arange(len(sample.codes)), np.maximum(np.round(sample.copies), 1).astype(np.intp))
-        known.append(_explained(view, table, every))
-    return known[0]
+    return once(view.fitted, "explained", lambda: _explained_kept(view))
+
+
+def _explained_kept(view: View) -> Explained:
+    """Return what is said of the rows that the model keeps, copies of a row as so many."""
+    table, _, sample = view.kept()
+    copies = np.maximum(np.rint(sample.copies), 1).astype(np.intp)
+    return _explained(view, table, np.repeat(np.arange(len(copies)), copies))
 
 
 def _explained(view: View, X: Any, index: Codes) -> Explained:
@@ -125,11 +127,6 @@ def _explained(view: View, X: Any, index: Codes) -> Explained:
     rows = view.rows(take(X, index))
     assert rows is not None
     return Explained(rows, np.asarray(view.estimator.explain(take(X, distinct)))[place])
-
-
-def _nothing_explained(fitted: Fitted) -> list[Explained]:
-    """Return where a value keeps what the cells of its rows say."""
-    return []
 
 
 # --- values ---

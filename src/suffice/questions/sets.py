@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from .._arrays import Array, Codes, Flags, is_sparse, np
+from .._arrays import Array, Codes, Flags, np
 from .._arrays_api import fetch
 from ..conformal import Limits, Scores, class_sets, levels
 from ..densities import Rows
 from ..errors import DataError
 from ..estimate import Block
 from ..fitted import Fitted
-from ..leave_one_out.by_columns import showing
+from ..leave_one_out.by_columns import hides, showing
 from ..stats.rows import level_keys, take_blocks
 from .held_out import MOST_OF_FOLDS, ByFolds, left_out_kept, missing_in, some_rows
 from .sample import read_share
@@ -124,11 +124,9 @@ def held_out_scores(
 def _orders(fitted: Fitted) -> list[Codes]:
     """Return orders of the columns, in each of which others are shown first; none where no cell can be missing.
 
-    They go by hashes of the columns' names, as neighbours in a table often tell alike. Counts of one total cannot be
-    missing, and sparse cells are not.
+    They go by hashes of the columns' names, as neighbours in a table often tell alike.
     """
-    blocks = zip(fitted.blocks, fitted.reservoir.rows, strict=False)
-    if any(is_sparse(part) or not block.family.takes_missing for block, part in blocks):
+    if not all(map(hides, fitted.blocks, fitted.reservoir.rows)):
         return []
     d = len(fitted.schema)
     count = max(min(ORDERS, d, MOST_SUBSETS // len(levels(d))), 2 if d > 1 else 1)

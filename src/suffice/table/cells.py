@@ -280,11 +280,11 @@ def both_truths(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...
     return (False, True), recode(levels, codes, (False, True))
 
 
-def recode(levels: Sequence[Level], codes: Codes, known: Sequence[Level]) -> Codes:
-    """Return codes against the `known` levels: len(known) for a level not among them, −1 for missing."""
+def recode(levels: Sequence[Level | None], codes: Codes, known: Sequence[Level]) -> Codes:
+    """Return codes against the `known` levels: len(known) for a level not among them, or None, −1 for missing."""
     if tuple(levels) == tuple(known):
         return codes
-    index = {level: i for i, level in enumerate(known)}
+    index: dict[Level | None, int] = {level: i for i, level in enumerate(known)}
     lookup = np.array([index.get(level, len(known)) for level in levels] + [-1], dtype=np.int32)
     return lookup[codes]
 

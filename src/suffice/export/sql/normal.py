@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..._arrays import Array, np
+from ..._arrays import np
+from ...densities import Full
 from ..program import Dense, Factors, Independent, Mixture, Normal, Program, Projected
 from .cells import Cells
 from .language import Stages, case, number, total, where_known
@@ -245,15 +246,8 @@ def dense(spread: Dense | Factors | Independent) -> Dense:
             for f, s, sd in zip(spread.loadings, spread.floor, spread.scale, strict=True)
         ]
     )
-    factors = [_factor(matrix) for matrix in covariance]
-    return Dense(covariance, np.stack([w for w, _ in factors]), np.array([log_det for _, log_det in factors]))
-
-
-def _factor(matrix: Array) -> tuple[Array, float]:
-    sd = np.sqrt(np.diagonal(matrix))
-    lower = np.linalg.cholesky(matrix / sd[:, None] / sd)
-    log_det = 2.0 * float(np.log(np.diagonal(lower)).sum() + np.log(sd).sum())
-    return np.tril(np.linalg.inv(lower)) / sd, log_det
+    full = Full.factor(covariance)
+    return Dense(covariance, np.moveaxis(full.whitener, 0, 1), full.log_det)
 
 
 def entries(program: Program, exact: bool) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._arrays import Array, Codes, gammaincc, np
 from ...errors import either
+from ...plots._style import are_whole
 from ...schema import Kind
 from ...stats.dependent_rows import ALL_DIFFER, FEWEST_ROWS, Cells, name_rows, name_subjects
 from ...table import are_sentences
@@ -115,7 +116,7 @@ def _of_rows(table: ProfiledTable, rows: dict[str, Any]) -> Iterator[Alert]:
 
 def _is_telling(table: ProfiledTable) -> bool:
     """Return whether equal rows mean something: a few columns of a few levels each must bring many."""
-    sizes = [max(len(np.unique(own.cells[own.present])), 1) for own in table.columns if own.has_cells]
+    sizes = [max(len(np.unique(own.known)), 1) for own in table.columns if own.has_cells]
     return float(np.log10(np.array(sizes, dtype=np.float64)).sum() - np.log10(max(table.rows, 1))) >= ROOM
 
 
@@ -211,7 +212,7 @@ def _only_value(column: ProfiledColumn) -> str | None:
         mean = float(pooled.mean[0, 0])
         varies = pooled.scatter[0, 0] > 1e-18 * pooled.weight[0, 0] * max(mean * mean, 1e-300)
         return None if varies else value_text(column, mean, 0.0)
-    seen = column.cells[column.present] if column.has_cells else np.zeros(0)
+    seen = column.known
     return value_text(column, float(seen[0]), 0.0) if len(seen) and (seen == seen[0]).all() else None
 
 
@@ -255,12 +256,12 @@ def is_identifier(column: ProfiledColumn) -> bool:
         total = float(weight.sum())
         own_value = total >= FEWEST_ROWS and int((weight > 0).sum()) >= ALL_DIFFER * total
         return own_value and column.kind.is_label and not are_dates(column.levels) and not are_sentences(column.levels)
-    seen = column.cells[column.present] if column.has_cells else np.zeros(0)
     if column.kind is Kind.DATE:
         return False
+    seen = column.known
     if name_rows(Cells(seen, False)):
         return True
-    if len(seen) < FEWEST_ROWS or not (seen == np.rint(seen)).all() or len(np.unique(seen)) < len(seen):
+    if len(seen) < FEWEST_ROWS or not are_whole(seen) or len(np.unique(seen)) < len(seen):
         return False
     size = np.abs(seen)  # long whole numbers that are all as long, as those of accounts are
     return bool(size.min() >= 1e7 and np.floor(np.log10(size.min())) == np.floor(np.log10(size.max())))
@@ -301,7 +302,7 @@ def _placeholder(column: ProfiledColumn, table: ProfiledTable) -> Iterator[tuple
 
     Far is further than the middle nine tenths of these reach: among many ages of students one may be 73.
     """
-    values = column.cells[column.present]
+    values = column.known
     seen = np.unique(values)
     for end, next_one in ((seen[0], seen[1]), (seen[-1], seen[-2])) if len(seen) >= 4 else ():
         times = float(table.copies[column.cells == end].sum())

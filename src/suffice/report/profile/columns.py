@@ -51,7 +51,7 @@ def describe_column(column: ProfiledColumn, table: ProfiledTable, palette: Palet
         distinct, exact = int((weight > 0).sum()), True
     elif column.has_cells:
         picture = draw_numbers(column, table, palette)
-        distinct, exact = len(np.unique(column.cells[column.present])), table.is_whole
+        distinct, exact = len(np.unique(column.known)), table.is_whole
     else:
         picture = draw_normal(column, palette)
     return {
@@ -89,8 +89,7 @@ def _kind(column: ProfiledColumn) -> str:
     if column.facts.levels is not None:
         whole = all(isinstance(level, int | float) and level == int(level) for level in column.levels)
     else:
-        seen = column.cells[column.present] if column.has_cells else np.zeros(0)
-        whole = len(seen) > 0 and bool((seen == np.rint(seen)).all())
+        whole = style.are_whole(column.known)
     return "whole number" if whole else "number"
 
 
@@ -129,7 +128,7 @@ def _says(column: ProfiledColumn) -> str:
         more = len(order) - NAMED_LEVELS
         return ", ".join(texts) + (f" and {more:,} more" if more > 0 else "")
     if column.has_cells:
-        seen = column.cells[column.present]
+        seen = column.known
         if not len(seen):
             return ""
         low, middle, high = float(seen.min()), float(np.median(seen)), float(seen.max())

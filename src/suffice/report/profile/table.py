@@ -55,6 +55,11 @@ class ProfiledColumn(NamedTuple):
         return np.asarray(~np.isnan(self.cells))
 
     @property
+    def known(self) -> Array:
+        """The cells that are not missing; none where the cells of the rows are not known."""
+        return self.cells[self.present] if self.has_cells else np.zeros(0)
+
+    @property
     def levels(self) -> tuple[Level, ...]:
         """Its levels; none of numbers."""
         return self.facts.levels or ()
