@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from .errors import SourceError
+from .progress import holding
 
 # What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
 MISSING_TOKENS = (
@@ -275,14 +276,9 @@ def _sync_folder(folder: Path) -> None:
 # --- one writer at a time ---------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def tell_of_waiting(tell: Callable[[Path], None]) -> Iterator[None]:
+def tell_of_waiting(tell: Callable[[Path], None]) -> contextlib.AbstractContextManager[None]:
     """Have `tell` called, within the block, with a file that another thread or process is writing for long."""
-    token = _told.set(tell)
-    try:
-        yield
-    finally:
-        _told.reset(token)
+    return holding(_told, tell)
 
 
 @contextlib.contextmanager

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
+T = TypeVar("T")
 Listener = Callable[[str], object]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -28,13 +30,18 @@ def tell(stage: str) -> None:
 
 
 @contextmanager
-def listen(listener: Listener) -> Iterator[None]:
-    """Have every stage of a fit in the block passed to a function, as a few words."""
-    token = _LISTENER.set(listener)
+def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Have a variable hold this value within the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _LISTENER.reset(token)
+        variable.reset(token)
+
+
+def listen(listener: Listener) -> AbstractContextManager[None]:
+    """Have every stage of a fit in the block passed to a function, as a few words."""
+    return holding(_LISTENER, listener)
 
 
 @contextmanager

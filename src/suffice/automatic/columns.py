@@ -22,6 +22,7 @@ from ..stats.rows import take_rows
 from ..stats.statistic import (
     Fields,
     Plain,
+    WrittenAlike,
     codes as codes_below,
     floats,
     in_range,
@@ -29,7 +30,6 @@ from ..stats.statistic import (
     places,
     scatters,
     under,
-    written_alike,
 )
 from ..stats.texts import KINDS, TextReading
 from ..table.dates import DATE_PARTS, calendar_cells, recurring
@@ -137,8 +137,13 @@ class BinnedRows(MixedRows):
         return np.column_stack([~np.isnan(self.numbers), *levels])
 
 
+def varying(mean: Array, variance: Array) -> Codes:
+    """Return which columns vary, by their means and variances over all rows (p,)."""
+    return np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
+
+
 @dataclass(frozen=True, eq=False)
-class FrozenColumns:
+class FrozenColumns(WrittenAlike):
     """What the columns look like: everything but the rows' classes, which only trees have seen.
 
     `scores[j]` are the knots and their normal scores of number j, `splines` knots by number of intervals, `cuts` the
@@ -205,8 +210,7 @@ class FrozenColumns:
         for kind in (RAW, SCORES) if d and not only_raw else (RAW,):
             of_numbers = _moments(numbers if kind == RAW else frozen.normal_scores(numbers), weight)
             mean, variance = np.concatenate([of_numbers, levels], axis=1)
-            frozen.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
-            frozen.center[kind], frozen.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
+            frozen.set_units(kind, mean, variance)
             width = len(frozen.used[kind])
             if width > MOST_COLUMNS:
                 frozen.basis[kind] = leading(partial(frozen.cells, kind, rows), len(rows), width)
@@ -214,12 +218,10 @@ class FrozenColumns:
                 frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
         return frozen
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FrozenColumns):
-            return NotImplemented
-        return other is self or written_alike(self.arrays(), other.arrays())
-
-    __hash__ = None  # type: ignore[assignment]
+    def set_units(self, kind: str, mean: Array, variance: Array) -> None:
+        """Set centre, scale and use of the columns of a version by their means and variances over all rows (p,)."""
+        self.used[kind] = varying(mean, variance)
+        self.center[kind], self.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
 
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""

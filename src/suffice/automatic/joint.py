@@ -20,9 +20,10 @@ from ..leave_one_out.wishart import LeftOut, WishartClasses
 from ..notes import Kind, Note
 from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
+from ..stats.pooling import overall
 from ..stats.rows import class_order, content, take_rows
 from ..table import Table
-from .columns import FLAT, RAW, FrozenColumns
+from .columns import RAW, FrozenColumns, varying
 from .completion import STEPS, complete_rows, complete_tied
 from .members.gaussian import GaussianPart
 from .statistics import MemberRows, MemberStats
@@ -97,14 +98,10 @@ class ShrunkGaussianFamily(Family):
 
 def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartClasses]:
     """Return the columns that vary, their standard deviations over all rows, and the classes in these units."""
-    share = stats.weight / stats.weight.sum()
-    center = share @ stats.mean
-    apart = stats.mean - center
-    total = np.einsum("kdd->d", stats.scatter.values) / stats.weight.sum() + share @ apart**2
-    used = np.flatnonzero((total > (FLAT * center) ** 2) & (total > 1e-300))
+    center, total = overall(stats)
+    used = varying(center, total)
     scale = np.sqrt(total[used])
-    scatter = FullScatter(stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
-    return used, scale, WishartClasses(GaussianStats(stats.weight, apart[:, used] / scale, scatter, FullScatter))
+    return used, scale, WishartClasses(stats.in_units(used, center[used], scale))
 
 
 def _complete_by_class(

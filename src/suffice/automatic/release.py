@@ -17,6 +17,7 @@ from ..disclosure import Given, Kept, MinCount, Terms, release_gaussian
 from ..errors import DataError, either
 from ..estimate.families import GaussianFamily
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
+from ..stats.pooling import overall
 from .columns import FLAT, MOST_COLUMNS, RAW, SCORES, FrozenColumns
 from .completion import complete_tied
 from .knots import BINS, INTERVALS, NOTHING, Splines
@@ -103,10 +104,11 @@ def released_members(
         cells = rows.rows.numbers if kind == RAW else columns.normal_scores(rows.rows.numbers)
         stats = _gaussian(cells, rows, weight, least, given)  # of two values each, scores pair as numbers do
         if like is None:
-            _set_units(columns, kind, stats)
+            columns.set_units(kind, *overall(stats))  # as released, so that they tell nothing more
         used = columns.used[kind]
         if len(used):
-            gaussian[kind] = PatternStats(_in_units(stats, columns, kind), {})
+            scaled = stats.in_units(used, columns.center[kind][used], columns.scale[kind][used])
+            gaussian[kind] = PatternStats(scaled, {})
     read = columns.read(rows.rows.numbers, rows.rows.coded)
     for kind in gaussian:
         exact[kind] = PatternStats.summarize(columns.gaussian(kind, read), rows.codes, k, rows.weight, FullScatter)
@@ -198,24 +200,6 @@ def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: MinCount, gi
     kept, family = Kept(cells, rows.codes, rows.copies, rows.weight, True), GaussianFamily(structure=Full)
     stats = family.summarize(cells, rows.codes, rows.k, rows.weight)
     return release_gaussian(family, stats, Terms(weight, kept, least, given), complete_tied).complete
-
-
-def _set_units(columns: FrozenColumns, kind: str, stats: GaussianStats) -> None:
-    """Set centre, scale and use of the columns by what is released of them, so that they tell nothing more."""
-    share = stats.weight / stats.weight.sum()
-    center = share @ stats.mean
-    inside = np.einsum("kdd->d", stats.scatter.values) / stats.weight.sum()
-    variance = inside + share @ (stats.mean - center) ** 2
-    columns.used[kind] = np.flatnonzero((variance > (FLAT * center) ** 2) & (variance > 1e-300))
-    columns.center[kind], columns.scale[kind] = center, np.sqrt(np.maximum(variance, 1e-300))
-
-
-def _in_units(stats: GaussianStats, columns: FrozenColumns, kind: str) -> GaussianStats:
-    """Return statistics in units of total variance 1, of the columns in use."""
-    used = columns.used[kind]
-    center, scale = columns.center[kind][used], columns.scale[kind][used]
-    scatter = stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale
-    return GaussianStats(stats.weight, (stats.mean[:, used] - center) / scale, FullScatter(scatter), FullScatter)
 
 
 def diagonal_of(stats: MemberStats, d: int, weight: Array) -> GaussianStats:

@@ -8,12 +8,13 @@ Problems that share nothing (one covariance per class) climb side by side, each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, Flags, np
+from ..progress import holding
 from .step import PatternProblem, Point, nearest_spd
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
@@ -33,14 +34,9 @@ Progress = Callable[[int, float], None]
 _WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 
-@contextmanager
-def watch(progress: Progress) -> Iterator[None]:
+def watch(progress: Progress) -> AbstractContextManager[None]:
     """Have every climb in the block call `progress` with the number of each step and the log likelihood before it."""
-    token = _WATCHER.set(progress)
-    try:
-        yield
-    finally:
-        _WATCHER.reset(token)
+    return holding(_WATCHER, progress)
 
 
 @dataclass(frozen=True, slots=True)

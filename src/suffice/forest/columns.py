@@ -255,8 +255,8 @@ class ForestColumns:
         cells = [min(len(known), MOST_LEVELS) for known in vocabulary]
         order = tuple(codes_below(fields[f"order{j}"], MOST_LEVELS + 1, len(own)) for j, own in enumerate(vocabulary))
         shares = tuple(floats(fields[f"levels{j}"], size + 1) for j, size in enumerate(cells))
-        rows, every = float(plain["rows"]), cells
-        repeated = tuple(int(count) for count in plain.get("repeated", every))  # older files do not tell them apart
+        rows = float(plain["rows"])
+        repeated = tuple(int(count) for count in plain.get("repeated", cells))  # older files do not tell them apart
         for own in numbers:
             size = len(floats(own.low, None))
             ends = [floats(values, size) for values in (own.low, own.mean, own.high, own.share)]
@@ -268,7 +268,7 @@ class ForestColumns:
         permuted = all((own == np.minimum(np.arange(len(own)), MOST_LEVELS)).all() for own in sorts)
         if not permuted or any((own <= 0).any() for own in shares) or not 0.0 <= rows < np.inf:
             raise ValueError("cells of the forest")
-        if not all(0 <= count <= size for count, size in zip(repeated, every, strict=True)):
+        if not all(0 <= count <= size for count, size in zip(repeated, cells, strict=True)):
             raise ValueError("levels that more than one row shows")
         return cls(numbers, vocabulary, order, shares, rows, repeated)
 

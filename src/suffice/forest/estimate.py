@@ -206,23 +206,13 @@ class Forest:
 
     @cached_property
     def weight(self) -> Array:
-        """The weight of each class in every node (k, m)."""
-        return self._raised(self.sums.weight)
+        """The weight of each class in every node (m, k)."""
+        return self.trees.sums_of_nodes(self.sums.weight.T)
 
     @cached_property
     def pooled(self) -> LeafArrays:
         """The sums of all nodes, of all classes together."""
-        return self.sums.each(lambda own: self._raised(own.sum(axis=0)[None])[0])
-
-    def _raised(self, own: Array) -> Array:
-        """Return the sums of all nodes (k, m, …) from those of leaves (k, L, …)."""
-        trees = self.trees
-        out = np.zeros((len(own), len(trees.column), *own.shape[2:]))
-        out[:, trees.leaf_nodes] = own
-        for nodes in reversed(trees.levels):
-            inner = nodes[trees.column[nodes] >= 0]
-            out[:, inner] = out[:, trees.left[inner]] + out[:, trees.right[inner]]
-        return out
+        return self.sums.each(lambda own: self.trees.sums_of_nodes(own.sum(axis=0)))
 
     @cached_property
     def boxes(self) -> tuple[Cells, Cells]:
@@ -389,7 +379,7 @@ class _Descent:
 
     def _sums(self, rows: Codes, node: Codes, depth: int) -> tuple[Array, Array, Array, Array, list[Array]]:
         """Return the sums of nodes at one depth: weights by class, and those of cells of all classes together."""
-        by_class, pooled = self.forest.weight[:, node].T.copy(), self.forest.pooled
+        by_class, pooled = self.forest.weight[node], self.forest.pooled
         seen, first, second = pooled.known[node], pooled.first[node], pooled.second[node]
         levels = [own[node] for own in pooled.levels]
         if self.gone is None:

@@ -18,7 +18,7 @@ from ..kernels.growing import Nodes, grow
 from ..kernels.trees import WIDEST
 from ..stats.counts import CodedColumns
 from ..stats.rows import Units, mixed
-from ..stats.statistic import Fields, Plain, under, written_alike
+from ..stats.statistic import Fields, Plain, WrittenAlike, under
 from .columns import Cells, ForestColumns, ForestReading, levels_within
 from .trees import Trees, bagged, drawn
 
@@ -33,7 +33,7 @@ UNITS = 2.0**26  # that the weights of a tree's rows add up to, roughly
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenForest:
+class FrozenForest(WrittenAlike):
     """Cells of columns, trees of a density (`density`), and trees that tell classes apart (`labels`); either may be
     none.
     """
@@ -87,13 +87,6 @@ class FrozenForest:
         """Return rows of a table as these columns read them."""
         levels = levels_within(coded, self.cells.vocabulary)
         return FrozenReading(np.asarray(numbers, dtype=np.float64), levels, self)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FrozenForest):
-            return NotImplemented
-        return other is self or written_alike(self.arrays(), other.arrays())
-
-    __hash__ = None  # type: ignore[assignment]
 
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""

@@ -94,6 +94,15 @@ class Trees:
             leaf, node = leaf[node >= 0], node[node >= 0]
         return out
 
+    def sums_of_nodes(self, by_leaf: Array) -> Array:
+        """Return the sums of all nodes (m, …) from those of the leaves (L, …)."""
+        out = np.zeros((len(self.column), *by_leaf.shape[1:]))
+        out[self.leaf_nodes] = by_leaf
+        for nodes in reversed(self.levels):
+            inner = nodes[self.column[nodes] >= 0]
+            out[inner] = out[self.left[inner]] + out[self.right[inner]]
+        return out
+
     @cached_property
     def asked_on_a_way(self) -> Codes:
         """The most columns that a row is asked on its way down each tree (t,)."""
@@ -277,12 +286,8 @@ class TreeScores:
     @cached_property
     def _node_share(self) -> Array:
         """The share of its parent's rows that each node holds (m,), a half where that has none."""
-        trees, held = self.trees, np.zeros(len(self.trees.column))
-        held[trees.leaf_nodes] = self.cover
-        for nodes in reversed(trees.levels):
-            inner = nodes[trees.column[nodes] >= 0]
-            held[inner] = held[trees.left[inner]] + held[trees.right[inner]]
-        above = held[trees.parent]
+        held = self.trees.sums_of_nodes(self.cover)
+        above = held[self.trees.parent]
         return np.where(above > 0, held / np.where(above > 0, above, 1.0), 0.5)
 
     @cached_property

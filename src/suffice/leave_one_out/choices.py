@@ -20,7 +20,7 @@ from ..estimate.families import GaussianFamily
 from ..notes import Kind, Note
 from ..stats import ByClass, FullScatter, GaussianStats, LowRankScatter, PatternStats, PooledScatter
 from ..stats.dependent_rows import as_judged
-from ..stats.pooling import total_variance
+from ..stats.pooling import overall
 from ..stats.statistic import Plain
 from .predictive import is_regular, without_row
 from .rda import GroupFolds, Judges, Moments, choice_note, choose_rda, completed, undecided
@@ -214,15 +214,11 @@ def _in_standard_units(stats: GaussianStats, target: str) -> tuple[Codes, Array,
 
     In units of the standard deviations of all rows (of those within classes) T is a multiple of the identity.
     """
-    weight, squares = stats.column_weight(), stats.scatter.diagonal(len(stats.weight))
-    total = total_variance(stats.mean, weight, squares)
-    within = squares.sum(axis=0) / weight.sum(axis=0)
-    center = stats.weight @ stats.mean / stats.weight.sum()
+    center, total = overall(stats)
+    within = stats.scatter.diagonal(len(stats.weight)).sum(axis=0) / stats.weight.sum()
     used = np.flatnonzero((within > 1e-9 * total) & (total > (1e-12 * np.abs(center)) ** 2))
     scale = np.sqrt((within if target == "within" else total)[used])
-    scatter = FullScatter(stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
-    mean = (stats.mean - center)[:, used] / scale
-    return used, scale, WishartClasses(GaussianStats(stats.weight, mean, scatter, FullScatter))
+    return used, scale, WishartClasses(stats.in_units(used, center[used], scale))
 
 
 def _one_by_one(prior: NormalInverseWishart, blocks: Sequence[Judged], judges: Judges, told: Settings) -> Tried | None:

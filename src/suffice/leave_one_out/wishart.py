@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from .._arrays import Array, Codes, Flags, cholesky, eigh, gammaln, invert_triangular, np
 from ..densities import Full, MultivariateT
 from ..kernels.left_out import Leaving
-from ..stats import FullScatter, GaussianStats
+from ..stats import GaussianStats
+from ..stats.subsets import of_columns
 
 # ── Leave-one-out of a B + S_c for all strengths a at once, by a generalized eigendecomposition ───────────────────────
 #
@@ -295,9 +296,7 @@ class WishartClasses:
         """Return the member of some of the columns, in the same units and with the same sphere."""
         if len(columns) == self.stats.mean.shape[1]:
             return self
-        scatter = FullScatter(self.stats.scatter.values[:, columns][:, :, columns])
-        stats = GaussianStats(self.stats.weight, self.stats.mean[:, columns], scatter, FullScatter)
-        return WishartClasses(stats, self.tau)
+        return WishartClasses(of_columns(self.stats, columns.tolist()), self.tau)
 
     def density(self, strength: float, sphere: float) -> MultivariateT:
         """Return the predictive densities of new rows, one Student t per class."""

@@ -116,6 +116,11 @@ class GaussianStats(Statistic):
         scatter = a.scatter.add(b.scatter, a.weight, share, shift)
         return type(self)(weight, a.mean + step * shift, scatter, a.form)
 
+    def in_units(self, columns: Codes, center: Array, scale: Array) -> GaussianStats:
+        """Return those of some columns (p,), whose matrices are held, about a `center` and in units of a `scale`."""
+        scatter = FullScatter(self.scatter.values[:, columns][:, :, columns] / scale[:, None] / scale)
+        return GaussianStats(self.weight, (self.mean[:, columns] - center) / scale, scatter)
+
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; nothing left is exactly zero.
 

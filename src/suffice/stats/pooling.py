@@ -56,6 +56,12 @@ def overall_mean(mean: Array, weight: Array) -> Array:
     return np.asarray(heaviest + center)
 
 
+def overall(stats: GaussianStats) -> tuple[Array, Array]:
+    """Return the mean and the variance of each column over all rows (d,), with divisor n."""
+    weight = stats.column_weight()
+    return overall_mean(stats.mean, weight), total_variance(stats.mean, weight, stats.scatter.diagonal(len(weight)))
+
+
 def _about_heaviest(mean: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
     """Return the mean of each column's heaviest class (d,); class means (k, d) and that of all rows (d,) about it, so
     that nothing cancels; and the weight of all rows (d,), 1 where there are none.

@@ -30,6 +30,22 @@ def written_alike(mine: tuple[Fields, Plain], theirs: tuple[Fields, Plain]) -> b
     return named_alike and all(np.array_equal(values, others[name]) for name, values in fields.items())
 
 
+class WrittenAlike:
+    """Equal where the same would be written; such values are not hashed."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    @abstractmethod
+    def arrays(self) -> tuple[Fields, Plain]:
+        """Return the fields as named arrays and plain values."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return other is self or written_alike(self.arrays(), other.arrays())
+
+
 class Statistic(ABC):
     """A frozen value with the classes on its leading axis: weights, means, centred scatters or counts, no divisor.
 
