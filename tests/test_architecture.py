@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_dialect": set(),
     "_foreign": set(),
     "progress": set(),
-    "_files": {"errors"},
+    "_files": {"errors", "progress"},
     "kernels": {"errors", "_arrays"},
     "_arrays_api": {"errors", "_arrays"},
     # row 1
