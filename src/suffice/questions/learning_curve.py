@@ -47,7 +47,8 @@ def curve_of(
     known = begun.batch(table, begun.align(table), y, sample_weight, "em", groups).split()[0]
     judge = partial(_judged, begun, known)
     group = copies(begun, known) if known.group is None else group_numbers(known.group)
-    keys = content([compact(part) for part in known.rows if not hasattr(part, "coded")], len(known.codes))
+    weighed = [] if known.weight is None or not np.ptp(known.weight) else [known.weight[:, None]]
+    keys = content([*(compact(part) for part in known.rows if not hasattr(part, "coded")), *weighed], len(known.codes))
     return learning_curve(known.codes, known.classes, known.weight, judge, keys, draws=draws, seed=seed, groups=group)
 
 
@@ -177,8 +178,7 @@ def _fit(losses: Array, size: Array, power: float, error: Array) -> tuple[Array,
 
 def _quantiles(values: Array, level: float) -> Projection:
     read_share(level, "level", "0.9, say")
-    low, middle, high = np.quantile(values, [(1.0 - level) / 2.0, 0.5, (1.0 + level) / 2.0])
-    return Projection(float(middle), float(low), float(high))
+    return Projection(*map(float, np.quantile(values, [0.5, (1.0 - level) / 2.0, (1.0 + level) / 2.0])))
 
 
 def _positive(name: str, value: float) -> float:
