@@ -179,7 +179,7 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
 
             counts_for, group = judges.counts_for[folds.judged], judges.group[folds.judged]
             share, amount = _search(losses, counts_for, np.inf, family.shared, group)
-    return RDA(shared=share, amount=amount or None)
+    return RDA(shared=1.0 if family.shared else share, amount=amount or None)
 
 
 def choice_note(chosen: RDA) -> Note:
