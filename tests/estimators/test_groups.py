@@ -73,6 +73,7 @@ def test_days_are_groups_as_their_text_is(rng):
     models = [NaiveBayes().fit(X, y, groups=own) for own in ways]
     for own in models[1:]:
         assert_array_equal(own.leave_one_out(X, y), models[0].leave_one_out(X, y))
+        assert f"{len(y)} rows in 30 groups, which leave whole" in own.quality().how
     with pytest.raises(DataError, match=rf"Groups should be a 1d array, and have shape \({len(y)}, 2\)"):
         NaiveBayes().fit(X, y, groups=np.column_stack([number, number]))
 

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import power_divergence
 from scipy.stats.contingency import expected_freq
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from suffice import GenerativeClassifier, NaiveBayes
@@ -14,6 +15,7 @@ from suffice.automatic.members.texts import TextBayes, TextRule, scales
 from suffice.errors import DataError, ExportError, SchemaError, SettingError
 from suffice.plots._view import View
 from suffice.questions.held_out import ByFolds, hold_out
+from suffice.report.facts import collect_facts
 from suffice.report.reasons import collect_words, keyness
 from suffice.schema import Kind
 from suffice.stats.texts import words_of
@@ -82,9 +84,7 @@ def test_counts_of_frozen_columns_merge(read_back):
     X, y = messages(np.random.default_rng(3), 300)
     model = GenerativeClassifier(keep_rows=60, text=["text"]).fit(X[:200], y[:200])
     copy = read_back(model).partial_fit(X[200:], y[200:])
-    whole = (
-        GenerativeClassifier(keep_rows=60, text=["text"]).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
-    )
+    whole = clone(model).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(copy.predict_proba(X), whole.predict_proba(X), atol=1e-10)
     counts = whole.statistics_.blocks[-1].learned["texts"].entries
     plain = NaiveBayes({"text": "text"}).fit(X, y)
@@ -99,12 +99,11 @@ def test_the_rule_is_where_scikit_learn_finds_it(case):
     member = next(own.member for own in pool.members if isinstance(own.member, TextRule))
     rule, rows = member.rule(), pool.sample.rows
     read = rows.terms(0)
-    table = (read.terms.units @ (read.terms.spelled @ read.terms.among(rule.words[0]))).toarray() * scales(read)[
-        :, None
-    ]
+    scale = scales(read)[:, None]
+    table = (read.terms.units @ (read.terms.spelled @ read.terms.among(rule.words[0]))).toarray() * scale
     there = read.number >= 0
     table, codes = table[read.number[there]], pool.sample.codes[there]
-    counts = np.stack([(table / scales(read)[read.number[there], None])[codes == c].sum(axis=0) for c in (0, 1)])
+    counts = np.stack([(table / scale[read.number[there]])[codes == c].sum(axis=0) for c in (0, 1)])
     share = (counts + 1.0) / (counts + 1.0).sum(axis=1, keepdims=True)
     ratio = np.log(share[1] / share[0])
     peer = LogisticRegression(C=2.0 / member.ridge, tol=1e-8, max_iter=5000).fit(sparse.csr_array(table * ratio), codes)
@@ -160,13 +159,14 @@ def test_words_of_the_pool_lead_where_they_should(case):
     told = model.explain(X[:40], words=True)
     spam = model.classes_.tolist().index("spam")
     sums = np.array([sum(own["text"].values(), np.zeros(2))[spam] for own in told])
-    said = model.explain(X[:40])[:, 1, spam]
-    assert np.corrcoef(sums, said)[0, 1] > 0.9
+    assert np.corrcoef(sums, model.explain(X[:40])[:, 1, spam])[0, 1] > 0.9
     assert told[7]["text"] == {}
-    known = {word for own in told for word in own["text"]}
-    assert {"home", "prize"} <= known
+    assert {"home", "prize"} <= {word for own in told for word in own["text"]}
     with pytest.raises(DataError, match="texts"):
         NaiveBayes().fit(X[["hour"]], y).explain(X[["hour"]], words=True)
+    for other in ({"as_frame": True}, {"return_error": True}, {"orders": 4}):
+        with pytest.raises(SettingError, match="words=True"):
+            model.explain(X[:2], words=True, **other)
 
 
 @pytest.mark.slow
@@ -177,14 +177,16 @@ def test_the_page_shows_the_telling_words(case, tmp_path):
     has = pd.Series([set(words_of(line)) for line in X["text"].fillna("")])
     there = X["text"].notna().to_numpy()
     for told in spam:
-        own, others = (
-            np.mean([told["word"] in words for words in has[there & side]]) for side in (y == "spam", y != "spam")
-        )
+        own, others = (np.mean([told["word"] in words for words in has[there & (y == c)]]) for c in ("spam", "ham"))
         np.testing.assert_allclose([told["share"], told["others"]], [own, others], atol=1e-12)
         assert own > others
     table = np.array([[30, 10], [5, 55]])
     expected = power_divergence(table, expected_freq(table), lambda_="log-likelihood", axis=None).statistic
     np.testing.assert_allclose(keyness(np.array([30.0]), np.array([5.0]), 40.0, 60.0), expected, rtol=1e-12)
+    facts = collect_facts(model)
+    (text,) = [own for own in facts["columns"] if own["name"] == "text"]
+    assert (text["cells"], text["missing"]) == (["see the telling words"] * 2, 1 / len(y))
+    assert text not in [facts["columns"][place] for place in facts["telling"]]
     model.to_html(tmp_path / "page.html")
     assert "The telling words" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

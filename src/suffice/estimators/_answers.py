@@ -360,7 +360,8 @@ class Answers(State):
             for each class. True: of the library that X came in, else pandas, or another library that is there.
         words : bool
             Return instead what the words of columns of texts add, a list with a dict {column: {word: array (k,)}} for
-            each row, the words that tell classes apart most first; see docs/texts.md.
+            each row, the words that tell classes apart most first; see docs/texts.md. SettingError with `as_frame`,
+            `return_error` or `orders`.
 
         Notes
         -----
@@ -381,7 +382,7 @@ class Answers(State):
         frames.check_frame(as_frame)
         fitted, X = self._asked(X, missing_columns)
         if words:
-            return explain.words(fitted, X)
+            return explain.words(fitted, X, alone=not (as_frame or return_error or orders))
         found = explain.explain(fitted, X, orders, return_error)
         if not as_frame:
             return found

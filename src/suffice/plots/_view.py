@@ -326,7 +326,8 @@ class View:
     @property
     def by_themselves(self) -> list[int]:
         """The columns of which one cell can be known alone: not those that share out a total, or know no level."""
-        alone = [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+        own = [p for p in self.place if p not in self.texts]
+        alone = [p for p in own if not isinstance(self.density(p), Multinomial)]
         return [p for p in alone if (levels := self.levels(p)) is None or len(levels)]
 
     def ranked(self, positions: Sequence[int], rows: Rows | None) -> list[int]:

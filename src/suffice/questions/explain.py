@@ -29,11 +29,16 @@ def odds_between(contributions: Array, first: Codes, second: Codes) -> Array:
     return np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf)
 
 
-def words(fitted: Fitted, X: object) -> list[dict[Name, dict[str, Array]]]:
+def words(fitted: Fitted, X: object, alone: bool) -> list[dict[Name, dict[str, Array]]]:
     """Return by row what each word of each column of texts adds for each class (k,), the most telling words first.
 
-    DataError where the model has no column of texts.
+    DataError where the model has no column of texts, SettingError where words are not asked for `alone`.
     """
+    if not alone:
+        raise SettingError(
+            f"{setting('words', True)} returns a dict of words for each row, and as_frame, return_error and orders are "
+            "about columns. Next: ask for one or the other."
+        )
     rows, names = fitted.rows(X), fitted.schema.names
     if fitted.pool is None:
         told = words_added(fitted.joint.density.blocks, rows, [own.positions for own in fitted.blocks])

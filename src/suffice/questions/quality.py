@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, distinct, np
 from .._derived import has_made
 from ..errors import DataError, count, quoted
 from ..fitted import Fitted
@@ -98,6 +98,8 @@ class Quality:
         Whether every row counts as 1, so that `accuracy` is `right / rows`.
     judged_by : str
         How the rows were kept from the model: "leave-one-out", "cross-validation", or "rows given".
+    groups : int or None
+        Of how many groups the rows are, which were kept from the model whole. None without.
     """
 
     classes: tuple[Level, ...]
@@ -120,6 +122,7 @@ class Quality:
     of_rows: int
     counted: bool
     judged_by: str
+    groups: int | None
 
     @property
     def answers_better(self) -> bool:
@@ -157,7 +160,8 @@ class Quality:
             LEFT_OUT: "By leave-one-out over {}: each is judged by the model of all others.",
             FOLDS: "By cross-validation over {}: each is judged by a model of other parts of the table.",
         }.get(self.judged_by, "Over {} with a label.")
-        return each.format(f"{some}{count(self.of_rows, 'row')}")
+        whole = "" if self.groups is None else f" in {count(self.groups, 'group')}, which leave whole"
+        return each.format(f"{some}{count(self.of_rows, 'row')}{whole}")
 
     def __str__(self) -> str:
         shown = self.figures()
@@ -249,6 +253,7 @@ def judge_answers(
         of_rows=round(rows) if of_rows is None else of_rows,
         counted=bool(np.allclose(weight, copies, rtol=1e-9, atol=0.0)),
         judged_by=judged_by,
+        groups=None if judged.group is None else len(distinct(judged.group)),
     )
 
 

@@ -50,7 +50,7 @@ def collect_facts(estimator: object) -> dict[str, Any]:
     view = View(estimator)
     rows = view.rows()
     statistics = view.fitted.statistics
-    positions = view.informative(MOST_COLUMNS, rows)
+    positions = [*view.informative(MOST_COLUMNS, rows), *view.texts]
     past = view.fitted.past
     return {
         "model": type(estimator).__name__,
@@ -62,7 +62,7 @@ def collect_facts(estimator: object) -> dict[str, Any]:
         "quality": _quality(view),
         "classes": _classes(view),
         "columns": _columns(view, rows, positions),
-        "telling": [positions.index(p) for p in by_worth(view) if p in positions][:ON_CARDS],
+        "telling": [positions.index(p) for p in by_worth(view) if p in positions and p not in view.texts][:ON_CARDS],
         "columns_left_out": len(view.schema) - len(positions),
         "notes": to_know(view.fitted.notes),
         "details": details(view.fitted.notes),
@@ -123,13 +123,16 @@ def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[di
     found, told = [], recorded_columns(view.fitted)
     fine = COARSE if view.by_forest else FINE
     for position in positions:
-        column, axis = view.schema.columns[position], view.axis(position, rows)
+        column, missing = view.schema.columns[position], None if rows is None else _missing(view, rows, position)
+        entry: dict[str, object] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
+        if position in view.texts:
+            found.append(entry | {"says": "words", "cells": ["see the telling words"] * len(view.classes)})
+            continue
+        axis = view.axis(position, rows)
         if axis.levels is None and not axis.whole:  # three times as long: next to nothing of a class lies beyond
             length = axis.high - axis.low
             axis = axis.between(axis.low - length, axis.high + length, fine - 1)
         p = np.exp(view.log_density([axis]))
-        missing = None if rows is None else float(np.isnan(view.cells(rows, position)).mean())
-        entry: dict[str, object] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
         if axis.levels is None:
             ends = _middle(axis.at, p)
             own = told.get(position, {})
@@ -140,6 +143,13 @@ def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[di
             cells = [f"{axis.levels[i]} ({percent(p[i, c])})" for c, i in enumerate(best)]
         found.append(entry | {"says": "middle 68 %" if axis.levels is None else "most probable", "cells": cells})
     return found
+
+
+def _missing(view: View, rows: Rows, position: int) -> float:
+    """Return the share of rows without this cell; of texts it is a flag behind their counts that tells."""
+    if position in view.texts:
+        return float((rows.cells(view.place[position][0], -1) == 0.0).mean())
+    return float(np.isnan(view.cells(rows, position)).mean())
 
 
 def _middle(at: Array, p: Array) -> list[tuple[float, float]]:
