@@ -138,8 +138,9 @@ def read_schema(X: object) -> Schema:
 
 
 def _frame(X: Any) -> Frame:
+    X = _dense(X)
     try:
-        return nw.from_native(_dense(X), eager_only=True)
+        return nw.from_native(X, eager_only=True)
     except nw.exceptions.DuplicateError:
         repeated = repeated_names(getattr(X, "column_names", getattr(X, "columns", ())))
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
@@ -147,16 +148,23 @@ def _frame(X: Any) -> Frame:
         return _from_arrow_stream(X)
 
 
+MILLISECONDS = "date64[ms]"
+
+
 def _dense(X: Any) -> Any:
     """Return a data frame whose sparse columns, of pandas, hold every cell, and its long doubles as float64.
 
-    Arrow's dictionaries there become categories, which narwhals knows.
+    Arrow's dictionaries there become categories, and its days in milliseconds days, which narwhals knows.
     """
+    if hasattr(X, "column_names"):
+        for i, own in enumerate(X.schema):
+            X = X.set_column(i, own.name, X.column(i).cast("date32")) if str(own.type) == MILLISECONDS else X
     types = X.dtypes if hasattr(X, "iloc") and X.columns.is_unique else None
     if types is None:
         return X
     plain = {name: getattr(own, "subtype", np.float64) for name, own in types.items() if _is_sparse_or_long(own)}
-    coded = [name for name, own in types.items() if hasattr(getattr(own, "pyarrow_dtype", None), "index_type")]
+    arrow = [(name, getattr(own, "pyarrow_dtype", None)) for name, own in types.items()]
+    coded = [name for name, own in arrow if hasattr(own, "index_type") or str(own) == MILLISECONDS]
     X = X.astype(plain) if plain else X.copy(deep=False) if coded else X
     for name in coded:  # not by astype, which pandas cannot do where a cell is missing
         X[name] = X[name].array.__arrow_array__().to_pandas().array
