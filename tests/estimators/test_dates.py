@@ -26,9 +26,7 @@ RNG = np.random.default_rng(7)
 Y = np.arange(N) % 2
 DAYS = np.datetime64("2024-01-01") + (RNG.normal(0, 60, N) + 90 * Y).astype(int).astype("timedelta64[D]")
 MOMENTS = DAYS.astype("datetime64[us]") + RNG.integers(0, 86_400, N).astype("timedelta64[s]")
-SECONDS = np.array(
-    [(own - dt.datetime(1970, 1, 1)).total_seconds() for own in MOMENTS.tolist()]
-)  # by Python's calendar
+SECONDS = np.array([own.replace(tzinfo=dt.UTC).timestamp() for own in MOMENTS.tolist()])  # by Python's calendar
 X = RNG.normal(size=N) + Y
 ZONE = ZoneInfo("America/New_York")
 LOCAL = [own.replace(tzinfo=dt.UTC).astimezone(ZONE) for own in MOMENTS.tolist()]
@@ -101,11 +99,8 @@ def test_the_unit_does_not_matter(unit, first):
     array = days.astype(f"datetime64[{unit}]")[:, None]
     expected = [(own - dt.date(1970, 1, 1)).days * 86_400.0 for own in days.tolist()]
     assert_array_equal(read_table(array).numeric([0])[:, 0], expected)
-    drawn = (
-        GaussianDiscriminant(shrinkage=0.1)
-        .fit(np.repeat(array, 10, axis=0), np.arange(40) % 2)
-        .sample(5, random_state=0)[0]
-    )
+    model = GaussianDiscriminant(shrinkage=0.1).fit(np.repeat(array, 10, axis=0), np.arange(40) % 2)
+    drawn = model.sample(5, random_state=0)[0]
     assert drawn.dtype.kind == "M"
     assert ((drawn >= array.min()) & (drawn <= array.max())).all()
 
@@ -154,11 +149,7 @@ def _with_hole(table, row):
 def test_time_zones_are_those_of_the_calendar():
     """Moments on both sides of a change of clocks, by Python's own zones."""
     local = [dt.datetime(2025, 11, 2, 1, 30, fold=fold, tzinfo=ZONE) for fold in (0, 1)]
-    for table in (
-        pd.DataFrame({"t": pd.Series(local)}),
-        pl.DataFrame({"t": pl.Series(local)}),
-        [[own] for own in local],
-    ):
+    for table in (pd.DataFrame({"t": pd.Series(local)}), pl.DataFrame({"t": pl.Series(local)}), [[t] for t in local]):
         assert_array_equal(read_table(table).numeric([0])[:, 0], [own.timestamp() for own in local])
 
 
@@ -183,10 +174,8 @@ def test_text_is_dates_where_every_cell_is_one():
 
 def test_given_dates_are_dates():
     model = GaussianDiscriminant().fit(held("polars"), Y)
-    answers = [
-        model.sample(3, given={"t": day}, random_state=0)[0]
-        for day in ("2024-03-05", dt.date(2024, 3, 5), np.datetime64("2024-03-05T00:00"))
-    ]
+    days = "2024-03-05", dt.date(2024, 3, 5), np.datetime64("2024-03-05T00:00")
+    answers = [model.sample(3, given={"t": day}, random_state=0)[0] for day in days]
     assert [own.equals(answers[0]) for own in answers] == [True] * 3
     assert answers[0]["t"].to_list() == [dt.datetime(2024, 3, 5)] * 3
 
@@ -294,9 +283,8 @@ def test_a_model_of_parts_of_dates_keeps_the_laws(read_back):
     whole, fresh = GenerativeClassifier(keep_rows=2000).fit(table, y), of_part("weekday", 50, rng)[0]
     answers = whole.predict_proba(fresh)
     assert_array_equal(read_back(whole).predict_proba(fresh), answers)
-    halves = [
-        GenerativeClassifier(keep_rows=2000).partial_fit(table[own], y[own]) for own in (slice(700), slice(700, None))
-    ]
+    parts = slice(700), slice(700, None)
+    halves = [GenerativeClassifier(keep_rows=2000).partial_fit(table[own], y[own]) for own in parts]
     assert_allclose(halves[0].merge(halves[1]).predict_proba(fresh), answers, atol=1e-10)
     reasons = whole.explain(fresh)
     log_odds = np.diff(whole.predict_log_proba(fresh))[:, 0] - np.diff(np.log(whole.priors_))[0]
