@@ -36,8 +36,8 @@ def words(fitted: Fitted, X: object, alone: bool) -> list[dict[Name, dict[str, A
     """
     if not alone:
         raise SettingError(
-            f"{setting('words', True)} returns a dict of words for each row, and as_frame, return_error and orders are "
-            "about columns. Next: ask for one or the other."
+            f"{setting('words', True)} names words by row, and {setting('as_frame')}, {setting('return_error')} and "
+            f"{setting('orders')} are about columns. Next: ask for one or the other."
         )
     rows, names = fitted.rows(X), fitted.schema.names
     if fitted.pool is None:
