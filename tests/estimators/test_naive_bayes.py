@@ -156,6 +156,8 @@ def test_declared_levels_count_even_if_unseen():
 def test_a_truth_value_seen_in_one_state_keeps_the_other():
     model = NaiveBayes().fit(np.array([[True], [True], [True]]), [0, 0, 1])
     assert_allclose(model.predict_joint_log_proba(np.array([[False]])), np.log([[2 / 3 * 1 / 4, 1 / 3 * 1 / 3]]))
+    both = NaiveBayes("categorical").fit(np.array([[True], [False], [False]]), [0, 0, 1])
+    assert both.forget(np.array([[True]]), [0]).columns_[0].levels == (False, True)
 
 
 def test_learned_tables(table):

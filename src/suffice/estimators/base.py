@@ -104,7 +104,8 @@ class GenerativeEstimator(Answers):
         """Remove rows that were learned; the model equals a fit on the others.
 
         Give the rows as they were learned, with their labels, weights and groups (after a decay: with what is left of
-        their weights). A class without a row left leaves the model, and so does a category that no row shows any more.
+        their weights). A class without a row left leaves the model, and so does a category that no row shows any more,
+        even one that the type of its column declares (a fit on the others would keep it); false and true both stay.
         A column whose sum of squares falls by a factor f keeps 16 − log10 f digits.
 
         NotLearnedError, a DataError that names the class, if the rows cannot have been among those learned: a weight

@@ -108,11 +108,14 @@ class CategoricalStats(Statistic):
         return type(self)(levels, tuple(counts), missing)._without_lost(whole.counts, self.levels)
 
     def _without_lost(self, before: Sequence[Array], known: Sequence[Sequence[Level]]) -> Self:
-        """Return the counts without the levels that were counted before and are no longer, or never were known."""
+        """Return the counts without the levels that were counted before and are no longer, or never were known.
+
+        Of truth values both stay.
+        """
         levels, counts = [], []
         for own, table, old, had in zip(self.levels, self.counts, before, known, strict=True):
-            declared = np.array([level in had for level in own], dtype=bool)
-            kept = np.flatnonzero(table.any(axis=0) | (declared & ~old.any(axis=0)))
+            stays = [x in had and (type(x) is bool or not was) for x, was in zip(own, old.sum(axis=0), strict=True)]
+            kept = np.flatnonzero(table.any(axis=0) | np.array(stays, dtype=bool))
             levels.append(tuple(own[int(i)] for i in kept))
             counts.append(table[:, kept])
         return type(self)(tuple(levels), tuple(counts), self.missing)
