@@ -32,6 +32,7 @@ from .models import (
     PEER_TITLES,
     YARDSTICK,
     Fit,
+    encode,
     fit_ours,
     fit_peer,
     make_estimator,
@@ -177,6 +178,9 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     """Return (rows to learn from, rows to judge) of each fold, the classes spread evenly over the folds."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+    from .._arrays import np
+    from ..stats.rows import content, mixed
+
     counts = sorted((item["counts"], item["values"]) for item in training.labels.value_counts().to_pylist())
     most, label = counts[-1]
     if most < folds:
@@ -185,11 +189,15 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
             "Next: give fewer --folds, or more rows."
         )
     labels, groups = training.labels.to_numpy(), group_numbers(training)
-    if groups is not None and int(groups.max()) + 1 < folds:
-        raise TargetProblem(
-            f"There are {int(groups.max()) + 1} different rows or groups, too few for {folds} folds. Next: "
-            "give fewer --folds, or rows of more groups."
-        )
+    if groups is not None:
+        of_group = np.zeros(int(groups.max()) + 1, dtype=np.uint64)
+        if len(of_group) < folds:
+            raise TargetProblem(
+                f"There are {len(of_group)} different rows or groups, too few for {folds} folds. Next: "
+                "give fewer --folds, or rows of more groups."
+            )
+        np.add.at(of_group, groups, mixed(content([encode(training)[0]], len(labels))))
+        groups = np.argsort(np.argsort(of_group))[groups]  # numbers that neither names nor the order of columns decide
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds: said in the setup, in our words
