@@ -130,7 +130,7 @@ class Fitted:
         return self._estimate()
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
-        densities, notes = [], [*self.choices.notes]
+        densities, notes = [], [*self.choices.notes(self.blocks)]
         for block, stats in zip(self.blocks, self.statistics.blocks, strict=True):
             density, repairs = block.family.estimate(stats, self.block_settings(block))
             densities.append(density)

@@ -110,13 +110,13 @@ def iris():
 
 
 def test_the_choice_is_told(iris):
-    model = iris[2]
-    assert 0.0 < model.shrinkage_.shared <= 1.0
-    assert "leave-one-out" in str(model.notes_[0])
-    told = GaussianDiscriminant(shrinkage=model.shrinkage_).fit(*iris[:2])
-    np.testing.assert_array_equal(told.predict_proba(iris[0]), model.predict_proba(iris[0]))
+    assert 0.0 < iris[2].shrinkage_.shared <= 1.0
     one = GaussianDiscriminant(shared=True, shrinkage="loo").fit(*iris[:2])
     assert "one covariance for all classes" in str(one.notes_[0])
+    for model in (iris[2], one):
+        assert "leave-one-out" in str(model.notes_[0])
+        told = GaussianDiscriminant(shared=model.shared, shrinkage=model.shrinkage_).fit(*iris[:2])
+        np.testing.assert_array_equal(told.predict_proba(iris[0]), model.predict_proba(iris[0]))
 
 
 def test_rows_without_a_label_and_missing_cells(iris):

@@ -47,10 +47,10 @@ class Choices:
             settings = replace(settings, shrinkage=Shrinkage(self.shrinkage))
         return settings if self.prior is None else replace(settings, prior=self.prior)
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What was chosen, and by what."""
-        notes = [] if self.shrinkage is None else [choice_note(self.shrinkage)]
+    def notes(self, blocks: Sequence[Block]) -> tuple[Note, ...]:
+        """Return what was chosen for some blocks, and by what."""
+        alike = any(isinstance(own.family, GaussianFamily) and own.family.shared for own in blocks)
+        notes = [] if self.shrinkage is None else [choice_note(self.shrinkage, alike)]
         if self.prior is not None:
             notes.append(_strength_note(self.prior, self.judged))
         return tuple(notes)

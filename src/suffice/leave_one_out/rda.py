@@ -179,13 +179,13 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
 
             counts_for, group = judges.counts_for[folds.judged], judges.group[folds.judged]
             share, amount = _search(losses, counts_for, np.inf, family.shared, group)
-    return RDA(shared=1.0 if family.shared else share, amount=amount or None)
+    return RDA(shared=share, amount=amount or None)
 
 
-def choice_note(chosen: RDA) -> Note:
-    """Return the note that says what was chosen."""
+def choice_note(chosen: RDA, alike: bool) -> Note:
+    """Return the note that says what was chosen; if `alike`, beside one covariance for all classes."""
     amount = "the least that serves" if chosen.amount is None else f"{chosen.amount:.3g}"
-    shared = ENDS.get(float(chosen.shared), f"covariances of which classes share {chosen.shared:.3g}")
+    shared = ENDS.get(1.0 if alike else float(chosen.shared), f"covariances of which classes share {chosen.shared:.3g}")
     why = "of the settings that leave-one-out cannot tell from the best, this shares the most"
     return Note(f"chose {shared}, correlations shrunk by {amount}", why, kind=Kind.CHOSEN)
 
