@@ -55,6 +55,7 @@ Codes = NDArray[np.integer[Any]]
 Flags = NDArray[np.bool_]
 IN_CACHE = 1 << 21  # bytes that a core's own cache holds: what is made of some rows is used again before it leaves
 IN_MEMORY = 1 << 24  # bytes of matrices made for each of some rows: so many that a call costs little beside its work
+K = TypeVar("K")
 T = TypeVar("T")
 R = TypeVar("R")
 V = TypeVar("V", bound=np.generic)
@@ -75,6 +76,12 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_whole(value: object, least: int) -> TypeGuard[int]:
     """Return whether `value` is a whole number of Python or NumPy, and at least this."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
+def log_of(values: Array) -> Array:
+    """Return natural logarithms, −∞ of 0, of which NumPy would warn."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
 
 
 def log_softmax(scores: Array, out: Array | None = None) -> Array:
@@ -144,6 +151,14 @@ def rows_within(bytes_per_row: int, budget: int = IN_CACHE, *, least: int = 1) -
     `bytes_per_row` counts every array that the work makes of a row, those that it makes on its way too.
     """
     return max(least, budget // max(bytes_per_row, 1))
+
+
+def by_key(pairs: Iterable[tuple[K, R]]) -> dict[K, list[R]]:
+    """Return the values of each key in their order, keys in that of their first."""
+    found: dict[K, list[R]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def distinct(values: NDArray[V]) -> NDArray[V]:

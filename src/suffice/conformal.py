@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ._arrays import Array, Codes, Flags, np
+from ._arrays import Array, Codes, Flags, log_of, np
 
 LEAST = 50  # rows by which a number of known cells has a threshold of its own
 ROUNDING = 1e-9  # of a threshold: a class at it is in the set
@@ -189,9 +189,7 @@ class MeanScores:
         if by_class:
             each = range(len(self.rows))
             parts = [(self.means.of_class(c), self.rows * (np.array(each) == c)) for c in each]
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self.priors)
-        return [limits_of(part, rows, self.columns, log_prior, alpha, means=True) for part, rows in parts]
+        return [limits_of(part, rows, self.columns, log_of(self.priors), alpha, means=True) for part, rows in parts]
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values."""

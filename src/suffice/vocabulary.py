@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ._arrays import Codes, np
+from ._arrays import Codes, by_key, np
 from ._dialect import skeleton
 from .densities import Rows
 from .errors import UnseenLevelWarning, either, quoted, spaced
@@ -93,10 +93,7 @@ def warn_of_likes(found: Sequence[UnseenLevel]) -> None:
 
 def sentences(found: Sequence[UnseenLevel]) -> list[str]:
     """Return a sentence for each column, with counts: what a person needs to know to mend a table."""
-    by_column: dict[Name, list[UnseenLevel]] = {}
-    for own in found:
-        by_column.setdefault(own.column, []).append(own)
-    return [_sentence(column, own) for column, own in by_column.items()]
+    return [_sentence(column, own) for column, own in by_key((own.column, own) for own in found).items()]
 
 
 def _sentence(column: Name, found: Sequence[UnseenLevel]) -> str:
@@ -134,10 +131,7 @@ def are_measured(classes: Sequence[Level], rows: float) -> bool:
 
 def _by_skeleton(levels: Iterable[Level]) -> dict[str, list[Level]]:
     """Return levels by what they have in common as text, case and spaces aside."""
-    groups: dict[str, list[Level]] = {}
-    for level in levels:
-        groups.setdefault(skeleton(str(level)), []).append(level)
-    return groups
+    return by_key((skeleton(str(level)), level) for level in levels)
 
 
 def _groups(weights: Weights, counted: bool) -> str:

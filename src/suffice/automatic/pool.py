@@ -6,7 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within, single_blas_thread, sparse
+from .._arrays import (
+    Array,
+    Codes,
+    bounded_map,
+    log_of,
+    log_softmax,
+    np,
+    row_chunks,
+    rows_within,
+    single_blas_thread,
+    sparse,
+)
 from .._derived import derived
 from ..attribution.explain import Words
 from ..export import program
@@ -108,9 +119,8 @@ class StackedEnsemble:
                 whole = bool(own.all())
                 scores[own] = self._scores(rows if whole else rows[own], known[own], prior)
         found = mix_with_prior(log_softmax(scores), prior, self.floor)
-        with np.errstate(divide="ignore"):
-            shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
-        found[known == 0] = shares
+        shares = self.class_weight / self.class_weight.sum()
+        found[known == 0] = log_of(shares) if log_prior is None else log_prior
         return found
 
     def _scores(self, rows: BinnedRows, known: Codes, prior: Array) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Self, cast
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, log_of, np
 from .._derived import has_made, shared, shared_with
 from ..densities import Product, Rows
 from ..disclosure import Given, MinCount, release_categories
@@ -355,8 +355,7 @@ class PooledFitted(HeldFitted):
         if isinstance(self.priors, Dirichlet):
             rest = np.tile(self.statistics.weight + self.priors.strength, (len(codes), 1))
             rest[np.arange(len(codes)), codes] -= removed
-            with np.errstate(divide="ignore"):
-                log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+            log_prior = log_of(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
         return log_prior
 
     def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:

@@ -349,8 +349,7 @@ def _to_tell(result: Result) -> list[str]:
 
 def _noted(told: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Return a line for each thing to say of models, which are named together where they share it."""
-    names: dict[str, list[str]] = {}
-    for name, texts in told:
-        for text in texts:
-            names.setdefault(text, []).append(name)
+    from .._arrays import by_key
+
+    names = by_key((text, name) for name, texts in told for text in texts)
     return [f"Note on {', '.join(own)}: {text.rstrip('.')}." for text, own in names.items()]

@@ -210,13 +210,12 @@ class FoldModel(NamedTuple):
 
     def log_posterior(self, rows: Codes, classes: Sequence[Level]) -> Array:
         """Return log posteriors (n, k) of rows, −∞ for classes that are not among the model's."""
-        from .._arrays import np
+        from .._arrays import log_of, np
 
         posterior = np.zeros((len(rows), len(classes)))
         if len(rows):
             posterior[:, [classes.index(label) for label in self.classes.tolist()]] = self.posterior(rows)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(posterior))
+        return log_of(posterior)
 
 
 Fit = Callable[["Codes"], FoldModel]  # of the rows with these numbers

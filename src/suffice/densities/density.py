@@ -15,6 +15,7 @@ from .._arrays import (
     NDArray,
     gammaln,
     is_sparse,
+    log_of,
     ndtr,
     ndtri,
     np,
@@ -23,6 +24,7 @@ from .._arrays import (
     sparse,
     stdtr,
     stdtrit,
+    xlogy,
 )
 from .._arrays_api import DeviceArray, blocks, fetch, is_device_array, put, take
 from .._foreign import Foreign
@@ -71,9 +73,7 @@ def bells_within(
         out[:, asked[some]] = np.clip(center[at] + scale[at] * z, low[some], high[some])
         return out
 
-    with np.errstate(divide="ignore"):
-        log_mass = np.log(mass[:, some]).sum(axis=1)
-    return Within(log_mass, tuple(asked[some].tolist()), draw)
+    return Within(log_of(mass[:, some]).sum(axis=1), tuple(asked[some].tolist()), draw)
 
 
 def _student_cdf(z: Array, df: Array) -> Array:
@@ -179,9 +179,7 @@ def count_outcomes(rows: Codes, column: int, rate: Array) -> Outcomes:
         more, its_width = _nodes(rate[None], np.sqrt(rate[None]) + 1.0, NEAR)
         large = more[0] > MOST_COUNTS
         value, width = np.append(value, more[0][large]), np.append(width, 2.0 * its_width[0][large])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        power = np.where(value[:, None] > 0, value[:, None] * np.log(rate), 0.0)
-    share = np.exp(power - rate - gammaln(value + 1.0)[:, None]) * width[:, None]
+    share = np.exp(xlogy(value[:, None], rate) - rate - gammaln(value + 1.0)[:, None]) * width[:, None]
     return listed_outcomes(rows, column, value, share / share.sum(axis=0))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, log_of, np, row_chunks, rows_within
 from .counts import draw_codes
 from .density import NEAR, ClassComponents, Density, Outcomes, Within, gaussian_kernel, number_outcomes
 from .gaussian import Gaussian
@@ -111,5 +111,4 @@ def sum_within(scores: Array, owner: Codes) -> Array:
     starts = np.searchsorted(owner, np.arange(int(owner[-1]) + 1))
     peak = np.maximum.reduceat(scores, starts, axis=1)
     base = np.where(np.isfinite(peak), peak, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(base + np.log(np.add.reduceat(np.exp(scores - base[:, owner]), starts, axis=1)))
+    return base + log_of(np.add.reduceat(np.exp(scores - base[:, owner]), starts, axis=1))

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from .._arrays import Array, np
+from .._arrays import Array, log_of, np
 from .._derived import derived
 from ..densities import Diagonal, Gaussian, Product
 from ..densities.counts import CountDensity, Linear
@@ -85,7 +85,7 @@ class _DiscreteNB(_NaiveBayes):
     priors = property(lambda self: "uniform" if self.class_prior is None and not self.fit_prior else self.class_prior)
     class_log_prior_ = attribute("log class priors (k,)", lambda model: model.model_.log_prior)
     feature_count_ = attribute("sums by class (k, d)", lambda model: model.statistics_.blocks[0].total)
-    feature_log_prob_ = attribute("log probabilities (k, d)", lambda model: _log(model.model_.density.blocks[0].p))
+    feature_log_prob_ = attribute("log probabilities (k, d)", lambda model: log_of(model.model_.density.blocks[0].p))
 
     def _check_alpha(self) -> Array:
         """Return `alpha` as an array () or (d,), raised to 1e-10 with a warning unless `force_alpha`."""
@@ -124,11 +124,6 @@ class _DiscreteNB(_NaiveBayes):
         tags.input_tags.positive_only = self.families != "bernoulli"
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _log(p: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p))
 
 
 class MultinomialNB(_DiscreteNB):
@@ -228,7 +223,7 @@ class ComplementFitted(DropInFitted):
         alpha, names = self.settings.smoothing, self.schema.names
         counts = self.statistics.block(0, SumStats).total
         others = counts.sum(axis=0) - counts + [smoothing_of(alpha, name).strength for name in names]
-        weights = -_log(others / others.sum(axis=1, keepdims=True))
+        weights = -log_of(others / others.sum(axis=1, keepdims=True))
         weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
         return Product((_Weights(weights),)), notes
 

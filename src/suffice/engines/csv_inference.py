@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._arrays import by_key
 from .._dialect import Dialect
 from ..errors import count, quoted
 from .arrow import Column, DataType, Spaces
@@ -281,10 +282,7 @@ def of_index(name: str, names: Sequence[str], wanted: Collection[str]) -> list[s
 
 def of_missing(paths: Sequence[Path], seen: Sequence[Sniffed], odd: dict[str, str]) -> None:
     """Say which text among numbers was read as a missing cell, in one line for all columns that have it."""
-    columns: dict[str, list[str]] = {}
-    for name, text in odd.items():
-        columns.setdefault(text, []).append(name)
-    for text, names in columns.items():
+    for text, names in by_key((text, name) for name, text in odd.items()).items():
         found = [(path, file[name].odd.get(text, 0)) for path, file in zip(paths, seen, strict=True) for name in names]
         times = sum(own for _, own in found)
         where, cells = _files(list(dict.fromkeys(path for path, own in found if own))), count(times, "cell")

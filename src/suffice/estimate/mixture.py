@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, log_of, np
 from ..densities import Full, Gaussian, Mixture
 from ..notes import Kind, Note
 from ..schema import Level
@@ -60,8 +60,7 @@ class MixtureFamily(Family):
         assert isinstance(gaussian, Gaussian)
         total = stats.class_weight[stats.owner]
         alone = 1.0 / stats.counts[stats.owner]
-        with np.errstate(divide="ignore"):
-            log_weight = np.log(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))
+        log_weight = log_of(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))
         return Mixture(gaussian, stats.owner, log_weight), [*_fit_notes(stats, classes), *notes]
 
     def under(self, settings: Settings) -> MixtureEstimate:

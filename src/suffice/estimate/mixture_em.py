@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .._arrays import Array, Codes, Flags, np, single_blas_thread
+from .._arrays import Array, Codes, Flags, log_of, np, single_blas_thread
 from ..densities import Full, Gaussian, LowRank, Mixture
 from ..densities.mixture import sum_within
 from ..em.filling import fill_shared_out
@@ -213,8 +213,7 @@ def _run(state: _State, job: Job) -> tuple[int, bool]:
 
 def log_shares(stats: MixtureStats) -> Array:
     """Return the logarithms of the classes' shares of the weight (k,)."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(stats.class_weight / stats.class_weight.sum()))
+    return log_of(stats.class_weight / stats.class_weight.sum())
 
 
 def owners(found: Sequence[MixtureClimb]) -> Codes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, log_of, np
 from ..densities import Categorical
 from ..errors import SettingError, either, quoted, setting
 from ..schema import Level, Name
@@ -308,8 +308,7 @@ def class_log_prior(weight: Array, priors: object) -> Array:
         shares = np.full(len(weight), 1.0 / len(weight))
     else:
         shares = check_priors(priors, len(weight))
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares))
+    return log_of(shares)
 
 
 def check_priors(priors: object, k: int) -> Array:
@@ -395,8 +394,7 @@ def estimate_categorical(stats: CategoricalStats, smoothing: object, columns: Se
         rule = smoothing_of(smoothing, columns[j] if columns else None)
         smooth = smooth_pooled if rule.base == "pooled" else _smooth
         own, limit, added = smooth(counts, rule.strength)
-        with np.errstate(divide="ignore"):
-            log_p.append(np.log(own))
+        log_p.append(log_of(own))
         limits.append(np.log(limit))
         pseudo.append(added)
     return Categorical(stats.levels, tuple(log_p), tuple(limits), tuple(pseudo))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from .._arrays import Array, np
+from .._arrays import Array, by_key, np
 from ..densities import Bernoulli, Categorical
 from ..densities.counts import TextDensity
 from ..errors import SchemaError, SettingError, quoted, setting
@@ -171,9 +171,7 @@ class NaiveBayes(GenerativeEstimator):
             return tuple(blocks)
         joint, single = _assign(self.families, schema)
         blocks = [Block(family, positions) for family, positions in joint]
-        chosen: dict[Family, list[int]] = {}
-        for position, family in sorted(single.items()):
-            chosen.setdefault(family, []).append(position)
+        chosen = by_key((family, position) for position, family in sorted(single.items()))
         blocks += [Block(family, tuple(positions)) for family, positions in chosen.items()]
         _check_numbers(blocks, schema)
         return tuple(sorted(blocks, key=lambda block: block.positions))

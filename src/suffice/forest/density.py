@@ -17,6 +17,7 @@ from .._arrays import (
     IN_MEMORY,
     Array,
     Codes,
+    log_of,
     logsumexp,
     ndtr,
     np,
@@ -117,8 +118,7 @@ class ForestDensity(Density):
         together = min(LEAVES, rows_within(32 * each, IN_MEMORY))
         parts = parallel_map(within, row_chunks(leaves, together), cost=40.0 * leaves * each)
         total = sum(parts, np.zeros((self.k, *sizes)))
-        with np.errstate(divide="ignore"):
-            return np.log(total)[:, *(own.reshape(-1) for own in place)].T
+        return log_of(total)[:, *(own.reshape(-1) for own in place)].T
 
     def _shares_at(self, j: int, leaves: slice, cells: Cells) -> Array:
         """Return the share of some cells (m,) of a column within leaves (k, q, m), as `_log_cell` has it; 0 outside."""
@@ -400,8 +400,7 @@ class ForestDensity(Density):
                 leaf[here] = found[_draw_places(share[:, c] * inside[found, c], len(here), rng)]
             return self._filled(out, leaf, codes, rng, low, high)
 
-        with np.errstate(divide="ignore"):
-            return Within(np.log(mass), tuple(columns), draw)
+        return Within(log_of(mass), tuple(columns), draw)
 
     def _filled(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .._arrays import IN_MEMORY, Array, Codes, Flags, np, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, Flags, log_of, np, row_chunks, rows_within, sparse
 from ..stats import Statistic
 from ..stats._downdate import faded
 from ..stats.counts import DUST, less
@@ -329,8 +329,7 @@ class _Descent:
         above = self.by_class[source]
         branch = by_class.sum(axis=1) + VOLUME * self.forest.volume[node]
         branch /= above.sum(axis=1) + VOLUME
-        with np.errstate(divide="ignore"):
-            share = np.log((by_class + BRANCH * branch[:, None]) / (above + BRANCH))
+        share = log_of((by_class + BRANCH * branch[:, None]) / (above + BRANCH))
         self.log_share[rows] = self.log_share[source] + share
         self.by_class[rows] = by_class
         before = self.mean[source]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, row_chunks, rows_within
+from ..densities.mixture import sum_within
 from .columns import Cells, ForestColumns, ForestReading
 from .trees import Trees
 
@@ -40,18 +41,9 @@ def log_cell_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: 
             for some in row_chunks(len(trees), max(1, PAIRS // (len(own) * leaves))):
                 row, leaf = find(trees, own, np.arange(some.start, some.stop))
                 one = len(row) == len(own)  # leaf of each row
-                score = log_joint(own, leaf) if one else _log_sums(row, log_joint(own[row], leaf), len(own))
+                score = log_joint(own, leaf) if one else sum_within(log_joint(own[row], leaf)[None], row)[0]
                 total[place] = np.logaddexp(total[place], score)
     return total
-
-
-def _log_sums(row: Codes, log_values: Array, n: int) -> Array:
-    """Return log Σ exp of the values (q, k) of each row (n, k); rows are in order, and each has one at least."""
-    starts = np.searchsorted(row, np.arange(n))
-    most = np.maximum.reduceat(log_values, starts, axis=0)
-    most[np.isneginf(most)] = 0.0
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.add.reduceat(np.exp(log_values - most[row]), starts, axis=0)) + most)
 
 
 def log_base(reading: ForestReading) -> Array:

@@ -22,6 +22,7 @@ from .._arrays import (
     Codes,
     Flags,
     invert_triangular,
+    log_of,
     log_softmax,
     lower_factor,
     np,
@@ -130,8 +131,7 @@ class GroupFolds:
         """Return −log p(own class | row) (m,) in nats of the rows that judge, each by the others with a setting."""
         out = np.empty(len(self.codes))
         for moments, weight, own in self.folds:
-            with np.errstate(divide="ignore"):
-                scores = np.tile(np.log(np.where(weight > 0, weight + 0.5, 0.0)), (len(own), 1))
+            scores = np.tile(log_of(np.where(weight > 0, weight + 0.5, 0.0)), (len(own), 1))
             for (family, rows), stats in zip(self.blocks, moments, strict=True):
                 named = replace(told, classes=tuple(range(len(weight))), columns=tuple(range(rows.shape[1])))
                 density = family.estimate(stats, named)[0].log_density(rows[own])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from .._arrays import Array, Codes, log_softmax, np
+from .._arrays import Array, Codes, by_key, log_of, log_softmax, np
 from ..densities import Gaussian, Mixture, MultivariateT
 from ..errors import DataError, SettingError
 from ..schema import Kind, Level, Name
@@ -173,11 +173,8 @@ def elliptic(view: View, positions: Sequence[int]) -> tuple[Array, Array, Array]
     The matrix is the covariance of a Gaussian, whose degrees of freedom are ∞, and the shape matrix of a Student t.
     """
     k, size = len(view.classes), len(positions)
-    blocks: dict[int, list[int]] = {}
-    for i, p in enumerate(positions):
-        blocks.setdefault(view.place[p][0], []).append(i)
     centers, matrices, df = np.zeros((k, size)), np.zeros((k, size, size)), np.full(k, np.inf)
-    for block, own in blocks.items():
+    for block, own in by_key((view.place[p][0], i) for i, p in enumerate(positions)).items():
         density = view.model.density.blocks[block]
         if not isinstance(density, Gaussian | MultivariateT) or (
             isinstance(density, MultivariateT) and len(own) < size
@@ -491,8 +488,7 @@ class DiscriminantPlaneDisplay(style.Display):
         k = len(self.classes)
         if regions:
             at = np.stack(np.meshgrid(x.at, y.at), axis=-1)
-            with np.errstate(divide="ignore"):
-                score = np.log(self.priors) - 0.5 * ((at[:, :, None] - self.means) ** 2).sum(axis=-1)
+            score = log_of(self.priors) - 0.5 * ((at[:, :, None] - self.means) ** 2).sum(axis=-1)
             posterior = np.exp(log_softmax(score.reshape(-1, k))).reshape(score.shape)
             self.surface_ = paint(self.ax_, x, y, shade(posterior))
             self.boundaries_ = draw_boundaries(self.ax_, x.at, y.at, posterior)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, log_of, np
 from .._derived import once
 from ..errors import DataError, SettingError, quoted
 from ..schema import Level, Name, column_name
@@ -471,8 +471,7 @@ class WaterfallDisplay(style.Display):
         log_p = np.asarray(view.estimator.predict_log_proba(one))[0]
         sides = choose_sides(view, label, against, log_p)
         c, b = sides.label, sides.against or 0
-        with np.errstate(divide="ignore"):
-            prior = sides.of(np.log(np.asarray(view.estimator.priors_)))
+        prior = sides.of(log_of(view.estimator.priors_))
         told = sides.of(np.asarray(view.estimator.explain(one))[0])
         cells = [text for _, text in cells_as_text(view, one, range(len(view.schema)))[0]]
         names = [column_name(name) for name in view.schema.names]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import IN_MEMORY, Array, Codes, Flags, ndtr, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, Flags, ndtr, np, row_chunks, rows_within, xlogy
 from ..densities.density import Outcomes, missing_cells
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
@@ -244,8 +244,7 @@ def information(posterior: Array, share: Array) -> Array:
 
 def entropy(posterior: Array) -> Array:
     """Return H = −Σ_y p log p in nats (h,) of probabilities (h, k)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.where(posterior > 0, posterior * np.log(posterior), 0.0).sum(axis=1))
+    return np.asarray(-xlogy(posterior, posterior).sum(axis=1))
 
 
 def shares_by_posteriors(weight: Array, posterior: Array) -> Array:

@@ -144,10 +144,7 @@ class MixtureStats(Statistic):
         return tuple(self.inner.parts())
 
     def column_weight(self) -> Array:
-        own = self.inner.column_weight()
-        total = np.zeros((self.k, own.shape[1]))
-        np.add.at(total, self.owner, own)
-        return total
+        return gather(self.inner.column_weight(), self.owner, self.k)
 
     def arrays(self) -> tuple[Fields, Plain]:
         fields, plain = self.inner.arrays()

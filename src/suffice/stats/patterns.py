@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn, Self
 
-from .._arrays import Array, Codes, np, pattern_groups
+from .._arrays import Array, Codes, by_key, np, pattern_groups
 from ..errors import DataError, MergeError, NotLearnedError, either, setting
 from ._downdate import faded
 from .gaussian import WIDE, GaussianStats
-from .scatter import FullScatter, PooledScatter, Scatter, spread
+from .scatter import FullScatter, PooledScatter, Scatter, gather, spread
 from .statistic import Fields, Plain, Statistic, amounts, at_most, codes as codes_below, grouped, places
 
 Pattern = tuple[int, ...]  # positions of the observed columns
@@ -59,10 +59,9 @@ class CompletedStats(Statistic):
         return replace(self, complete=self.complete.scale(factor), observed=faded(self.observed, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
-        kept = index >= 0
-        observed, secured = np.zeros((k, self.d)), np.zeros(k)
-        np.add.at(observed, index[kept], self.observed[kept])
+        kept, secured = index >= 0, np.zeros(k)
         np.maximum.at(secured, index[kept], self.secured[kept])
+        observed = gather(self.observed, index, k)
         return replace(self, complete=self.complete.regroup(index, k), observed=observed, secured=secured)
 
     def place(self, index: Sequence[int], k: int) -> Self:
@@ -344,9 +343,7 @@ class PatternGroup:
 
 def groups_of(stats: PatternStats) -> list[PatternGroup]:
     """Return the statistics by the number of observed columns, the complete rows last."""
-    alike: dict[int, list[tuple[Pattern, Codes, GaussianStats]]] = {}
-    for pattern, (present, part) in stats.incomplete.items():
-        alike.setdefault(len(pattern), []).append((pattern, present, part))
+    alike = by_key((len(pattern), (pattern, *part)) for pattern, part in stats.incomplete.items())
     if stats.complete.weight.any():
         alike[stats.d] = [(tuple(range(stats.d)), *with_rows(np.arange(stats.k), stats.complete))]
     return [_group(*zip(*own, strict=True)) for _, own in sorted(alike.items())]

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from itertools import pairwise, product
 from typing import ClassVar
 
-from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ..._arrays import IN_MEMORY, Array, Codes, NDArray, log_of, np, parallel_map, row_chunks, rows_within
 from ...attribution.explain import Explanation, explain_block
 from ...densities import Density
 from ...export.program import Pairs, Term
@@ -184,8 +184,7 @@ class OneDependence:
 def _log_mean(score: Array, parents: Codes, axis: int) -> Array:
     """Return the log mean of exp(score) over so many `parents`, 0 where there is none; the score of others is −∞."""
     highest = np.where(parents > 0, score.max(axis=axis), 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(score - np.expand_dims(highest, axis)).sum(axis=axis))
+    total = log_of(np.exp(score - np.expand_dims(highest, axis)).sum(axis=axis))
     return np.where(parents > 0, highest + total - np.log(np.maximum(parents, 1)), 0.0)
 
 

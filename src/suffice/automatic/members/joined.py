@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import product
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, log_softmax, np
+from ..._arrays import Array, Codes, log_of, log_softmax, np
 from ...densities import MultivariateT
 from ...errors import count
 from ...leave_one_out.wishart import WishartClasses
@@ -61,8 +61,7 @@ class Rows:
         count = self.count * (share or min(1.0, float(self.weight.sum()) / held))
         found = WishartClasses(known)
         for _ in range(STEPS):
-            with np.errstate(divide="ignore"):
-                log_prior = np.log(found.stats.weight)  # a class whose only rows are left out gets none
+            log_prior = log_of(found.stats.weight)  # a class whose only rows are left out gets none
             posterior = np.exp(log_softmax(found.density(strength, sphere).log_density(self.unlabelled) + log_prior))
             row, codes = np.nonzero(posterior > NEGLIGIBLE)
             part = posterior[row, codes] * count[row]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
-from ..._arrays import Array, np
+from ..._arrays import Array, by_key, np
 from ...errors import ExportError, either, pip_install, quoted, setting
 from ...schema import Level
 from ...table import Table as Rows
@@ -326,9 +326,7 @@ class _Query:
 
 def _check_case(names: Sequence[str], dialect: str) -> None:
     """Raise ExportError for names that a database takes for one column: it minds no case of ASCII letters at least."""
-    folded: dict[str, list[str]] = {}
-    for name in names:
-        folded.setdefault(name.translate(LOWER), []).append(name)
+    folded = by_key((name.translate(LOWER), name) for name in names)
     alike = [name for same in folded.values() if len(same) > 1 for name in same]
     if alike:
         raise ExportError(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-from ..._arrays import Array, Codes, gammaincc, np
+from ..._arrays import Array, Codes, by_key, gammaincc, np
 from ...errors import either
 from ...plots._style import are_whole
 from ...schema import Kind
@@ -122,10 +122,8 @@ def _is_telling(table: ProfiledTable) -> bool:
 
 def alerts_of_columns(table: ProfiledTable) -> Iterator[Alert]:
     """Return alerts of single columns, one for all columns of which the same is to be said."""
-    found: dict[AlertKind, list[tuple[int, str]]] = {}
-    for j, column in enumerate(table.columns):
-        for kind, detail in _of_column(column, table):
-            found.setdefault(kind, []).append((j, detail))
+    columns = enumerate(table.columns)
+    found = by_key((kind, (j, detail)) for j, column in columns for kind, detail in _of_column(column, table))
     for kind, own in found.items():
         names = [f"{brief(table.columns[j].name)}{f' ({detail})' if detail else ''}" for j, detail in own]
         yield _alert(kind, WORDS[kind].format(_listed(names)), [j for j, _ in own])

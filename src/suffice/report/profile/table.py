@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, Codes, Flags, NDArray, distinct, np
+from ..._arrays import Array, Codes, Flags, NDArray, by_key, distinct, np
 from ...errors import DataError
 from ...fitted import Fitted
 from ...plots._view import label_codes
@@ -258,9 +258,7 @@ def equal_columns(table: ProfiledTable) -> dict[str, list[dict[str, Any]]]:
     index = table.some(ROWS)
     lines, near = _straight_lines(table, index)
     coded = _coded(table.columns, index)
-    sets: dict[bytes, list[int]] = {}  # of columns whose levels stand for each other, one for one
-    for own in coded:
-        sets.setdefault(own.codes.tobytes(), []).append(own.column)
+    sets = by_key((own.codes.tobytes(), own.column) for own in coded)  # whose levels stand for each other, one for one
     levels = [{"columns": columns, "lines": None} for columns in sets.values() if len(columns) > 1]
     levels = [own for own in levels if not _is_within(own, lines)]
     copies = [own for own in lines if not _is_within(own, levels)] + levels
