@@ -161,6 +161,12 @@ def by_key(pairs: Iterable[tuple[K, R]]) -> dict[K, list[R]]:
     return found
 
 
+def cross_sums(rows: Codes, columns: Codes, shape: tuple[int, int], weight: Array | None = None) -> Array:
+    """Return the weights (n,), ones without them, summed into a table by row and column; −1 is the last column."""
+    place = rows.astype(np.int64) * shape[1] + columns % shape[1]
+    return np.bincount(place, weights=weight, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+
 def distinct(values: NDArray[V]) -> NDArray[V]:
     """Return the distinct values, sorted, none of them NaN.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .._arrays import Array, Codes, ndtri, np
+from .._arrays import Array, Codes, cross_sums, ndtri, np
 from ..densities import Full
 from ..disclosure import Given, Kept, MinCount, Terms, release_gaussian
 from ..errors import DataError, either
@@ -128,9 +128,8 @@ def _bins(x: Array, edges: Array) -> Codes:
 
 def _histogram(bins: Codes, edges: int, rows: MemberRows, weight: Array, least: MinCount) -> Array:
     """Return counts (k, edges + 1) of which each is none or enough rows, or spread evenly over neighbours that are."""
-    table = np.zeros((rows.k, edges + 1))
     seen = bins >= 0
-    np.add.at(table, (rows.codes[seen], bins[seen]), rows.weight[seen])
+    table = cross_sums(rows.codes[seen], bins[seen], (rows.k, edges + 1), rows.weight[seen])
     out = np.stack([_smoothed(own, float(whole), least) for own, whole in zip(table, weight, strict=True)])
     lost = np.flatnonzero(~out.any(axis=1) & table.any(axis=1))
     rest = out.sum(axis=0)

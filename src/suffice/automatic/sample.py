@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, Flags, np
+from .._arrays import Array, Codes, Flags, cross_sums, np
 from .._derived import Lazy
 from ..forest.columns import Cells
 from ..stats.rows import Units, fingerprints, taken
@@ -57,9 +57,7 @@ class Sample:
         """Return the weight of each class (n, k) in the group of each row."""
         assert self.units is not None
         group = self.units.number
-        total = np.zeros((int(group.max(initial=0)) + 1, k))
-        np.add.at(total, (group, self.codes), self.held)
-        return total[group]
+        return cross_sums(group, self.codes, (int(group.max(initial=0)) + 1, k), self.held)[group]
 
     @property
     def every(self) -> tuple[Sample, Codes]:

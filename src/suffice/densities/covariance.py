@@ -115,22 +115,6 @@ class Regression:
 
 
 @dataclass(frozen=True, slots=True)
-class Independent:
-    """Columns that nothing else tells about: standard deviations `scale` (missing,)."""
-
-    scale: Array
-
-    def mean(self, centered: Array) -> Array:
-        return np.zeros((len(centered), len(self.scale)))
-
-    def noise(self, n: int, rng: np.random.RandomState) -> Array:
-        return np.asarray(rng.standard_normal((n, len(self.scale))) * self.scale)
-
-    def spread_of_each(self) -> Array:
-        return self.scale
-
-
-@dataclass(frozen=True, slots=True)
 class Factors:
     """x = D^½ (F u + √s e), with few factors u and independent u, e ~ N(0, I): only the factors carry over.
 
@@ -143,6 +127,11 @@ class Factors:
     spread: Array
     loadings: Array
     scale: Array
+
+    @classmethod
+    def none(cls, observed: int, scale: Array) -> Self:
+        """Return the law of columns that so many others tell nothing about, with these standard deviations."""
+        return cls(np.zeros((observed, 0)), np.zeros((0, 0)), np.zeros((len(scale), 0)), scale)
 
     @classmethod
     def of(cls, loadings: Array, sd: Array, floor: float, observed: Sequence[int], missing: Sequence[int]) -> Self:
@@ -431,7 +420,7 @@ class Diagonal:
         return type(self)(self.variance[:, columns])
 
     def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
-        return Independent(np.sqrt(self.variance[i, list(missing)]))
+        return Factors.none(len(observed), np.sqrt(self.variance[i, list(missing)]))
 
     def dense(self) -> Array:
         return np.stack([np.diag(row) for row in self.variance])

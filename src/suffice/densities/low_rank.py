@@ -77,16 +77,18 @@ class LowRank:
         return np.stack(matrices)
 
     def solve(self, vectors: Array) -> Array:
-        z = vectors / self.scale[0]
-        inside = z @ self.basis[0]
-        outside = z - inside @ self.basis[0].T
+        inside, outside = self._parted(vectors)
         return np.asarray((outside / self.floor[0] + (inside / self.values[0]) @ self.basis[0].T) / self.scale[0])
 
     def whiten(self, rows: Array) -> Array:
+        inside, outside = self._parted(rows)
+        return np.asarray(outside / np.sqrt(self.floor[0]) + (inside / np.sqrt(self.values[0])) @ self.basis[0].T)
+
+    def _parted(self, rows: Array) -> tuple[Array, Array]:
+        """Return rows, in units of the first covariance's scale, along its directions, and what is left of them."""
         z = rows / self.scale[0]
         inside = z @ self.basis[0]
-        outside = z - inside @ self.basis[0].T
-        return np.asarray(outside / np.sqrt(self.floor[0]) + (inside / np.sqrt(self.values[0])) @ self.basis[0].T)
+        return inside, z - inside @ self.basis[0].T
 
 
 def _thin_spectrum(rows: Array) -> tuple[Array, Array]:

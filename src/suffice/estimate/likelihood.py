@@ -121,9 +121,9 @@ class GaussianEstimate:
             return
         for i, row in enumerate(stats.column_weight()):
             if (row > 0).any():
-                self._note_borrowed(MEAN, NO_VALUE, self.classes[i], _pick(self.columns, row == 0))
+                self._note_borrowed(MEAN, NO_VALUE, self.classes[i], pick(self.columns, row == 0))
                 if not self.shared:
-                    self._note_borrowed(SPREAD, ONE_VALUE, self.classes[i], _pick(self.columns, row <= 1))
+                    self._note_borrowed(SPREAD, ONE_VALUE, self.classes[i], pick(self.columns, row <= 1))
 
     def _note_borrowed(self, what: str, why: str, label: Level | None, columns: tuple[Name, ...]) -> None:
         """Record columns of a class, if there are any, whose mean or spread is that of all classes."""
@@ -170,15 +170,15 @@ class GaussianEstimate:
         vanishing = seen & (total < SMALLEST) & (largest < 1e-140)
         if vanishing.any() and not self.leaves_tiny:
             raise DataError(
-                f"The numbers in {quoted(_pick(self.columns, vanishing))} are below 1e-150, so that their squares "
+                f"The numbers in {quoted(pick(self.columns, vanishing))} are below 1e-150, so that their squares "
                 "vanish. Next: express them in smaller units."
             )
         used &= ~vanishing
         if not used.all():
-            self._refuse_singular(None, _pick(self.columns, ~used), int(used.sum()), len(used))
+            self._refuse_singular(None, pick(self.columns, ~used), int(used.sum()), len(used))
             for why, own in ((NO_SPREAD, ~used & ~vanishing), (TOO_SMALL, vanishing)):
                 if own.any():
-                    self.notes.append(Note("left out", why, columns=_pick(self.columns, own), kind=Kind.LEFT_OUT))
+                    self.notes.append(Note("left out", why, columns=pick(self.columns, own), kind=Kind.LEFT_OUT))
         reference = np.where(pooled <= rounding, total, pooled)
         within = pooled[None].copy() if self.shared else self._mixed(squares) / self._divisors(weight)
         within[within <= rounding] = 0.0
@@ -195,7 +195,7 @@ class GaussianEstimate:
         once = flat & (weight <= 1.0)
         for i in np.flatnonzero(flat.any(axis=1)):
             label = None if self.shared else self.classes[int(i)]
-            lone, same = (_pick(names, row) for row in (once[i], flat[i] & ~once[i]))
+            lone, same = (pick(names, row) for row in (once[i], flat[i] & ~once[i]))
             self._refuse_singular(label, (*lone, *same), int((~flat[i]).sum()), len(names))
             self._note_borrowed(SPREAD, ONE_VALUE, label, lone)
             if same:
@@ -371,7 +371,8 @@ class GaussianEstimate:
         return max(self._rule_amount(alike, label, squares, keep), USABLE)
 
 
-def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:
+def pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:
+    """Return the names of the columns chosen (d,)."""
     return tuple(names[int(j)] for j in np.flatnonzero(chosen))
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, Flags, NDArray, ndtri, np, row_chunks, rows_within, xlogy
+from .._arrays import Array, Codes, Flags, NDArray, cross_sums, ndtri, np, row_chunks, rows_within, xlogy
 from ..kernels.columns import Knots
 from ..schema import Level
 from ..stats.counts import CodedColumns
@@ -149,10 +149,9 @@ class ForestColumns:
         most = 1.0 + 2.0 * told * float(weight.sum()) / (max(k - 1, 1) * max(len(coded.levels), 1))
         for levels, column in zip(coded.levels, coded.codes, strict=True):
             seen = column >= 0
-            flat = codes[seen] * len(levels) + column[seen]
-            held = np.bincount(flat, weights=weight[seen], minlength=k * len(levels)).reshape(k, len(levels))
+            held = cross_sums(codes[seen], column[seen], (k, len(levels)), weight[seen])
             alone = units.showing(column, len(levels)) < FEWEST
-            order.append(np.minimum(_ordered(held.astype(np.float64), most, alone), MOST_LEVELS))
+            order.append(np.minimum(_ordered(held, most, alone), MOST_LEVELS))
             repeated.append(min(int((~alone).sum()), MOST_LEVELS))
             size = min(len(levels), MOST_LEVELS) + 1
             counts = np.bincount(order[-1], weights=held.sum(axis=0), minlength=size)

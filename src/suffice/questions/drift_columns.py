@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from .._arrays import Array, Codes, Flags, is_sparse, np
+from .._arrays import Array, Codes, Flags, cross_sums, is_sparse, np
 from .._derived import once
 from ..errors import DataError, either
 from ..estimate import Block
@@ -153,8 +153,7 @@ class Side:
             assert codes is not None
             levels, codes = occurring(part.levels[place], codes)
             k, r = len(self.class_weight), len(levels)
-            cell = np.where(codes < 0, r, codes) + (r + 1) * self.codes
-            table = np.bincount(cell, weights=self.count, minlength=k * (r + 1)).reshape(k, r + 1).astype(np.float64)
+            table = cross_sums(self.codes, codes, (k, r + 1), self.count)
             counts, missing = table[:, :r], table[:, r]
         values = None if codes is None else np.where(codes < 0, np.nan, codes)
         return ColumnSummary(values, None, tuple(levels), counts, counts.sum(axis=1), missing)

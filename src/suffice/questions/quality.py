@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, distinct, np
+from .._arrays import Array, Codes, NDArray, cross_sums, distinct, np
 from .._derived import has_made
 from ..errors import DataError, count, quoted
 from ..fitted import Fitted
@@ -231,8 +231,7 @@ def judge_answers(
     errors = _error(judged, lost), _error(judged, shares_lost - lost)
     if chosen:
         errors = tuple(error_of_choice(np.array(errors), gain, rows, judged.one_more(lost)).tolist())
-    confusion = np.zeros((k, k))
-    np.add.at(confusion, (codes, answer), copies)
+    confusion = cross_sums(codes, answer, (k, k), copies)
     means = {"accuracy": float(judged.mean(right)), "log_loss": loss, "lead": float(judged.mean(lead))}
     return Quality(
         classes=tuple(classes),

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import Self
 
-from .._arrays import Array, Codes, Flags, NDArray, logsumexp, np, stdtrit
+from .._arrays import Array, Codes, Flags, NDArray, cross_sums, logsumexp, np, stdtrit
 from ..losses import LEAST_PROBABILITY
 from ..schema import Level
 
@@ -189,7 +189,7 @@ class Tally:
         p, every = np.exp(log_posterior), np.arange(n)
         own = p[every, codes]
         lost = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
-        confusion: Array = np.bincount(k * codes + choice, weight, k * k).reshape(k, k).astype(np.float64)
+        confusion = cross_sums(codes, choice, (k, k), weight)
         confidence = p.max(axis=1)
         right = p.argmax(axis=1) == codes
         expected = 1.0 - p[every, choice] if costs is None else np.einsum("nk,kn->n", p, costs[:, choice])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self, TypeVar
 
-from .._arrays import Array, Codes, Flags, NDArray, distinct, is_sparse, np, row_chunks, rows_within, sparse
+from .._arrays import Array, Codes, Flags, NDArray, cross_sums, distinct, is_sparse, np, row_chunks, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, Name, sort_levels
 from .counts import CodedColumns, TextColumns
@@ -385,8 +385,7 @@ def deal_groups(group: Codes, codes: Codes, own: Keys, folds: int = FOLDS) -> Co
 
     Of groups as large the keys (n,) of their rows decide which comes first, not their names.
     """
-    held = np.zeros((int(group.max(initial=0)) + 1, int(codes.max(initial=0)) + 1))
-    np.add.at(held, (group, codes), 1.0)
+    held = cross_sums(group, codes, (int(group.max(initial=0)) + 1, int(codes.max(initial=0)) + 1))
     keys = np.zeros(len(held), dtype=np.uint64)
     np.add.at(keys, group, mixed(own))
     total, place = np.zeros((min(folds, len(held)), held.shape[1])), np.empty(len(held), dtype=np.int64)

@@ -15,6 +15,7 @@ from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT, LEAST_LIMIT
 from ...table import Table
+from ..likelihood import pick
 from .family import SLACK, Family, Settings, refuse, row_weights, without
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
@@ -71,25 +72,21 @@ def mend_scales(location: Array, away: Array, total: Array, weight: Array) -> Me
 
 def _notes(stats: ValueStats, settings: Settings, mended: Mended, weight: Array) -> list[Note]:
     names, used, flat, once = settings.columns, mended.used, mended.flat, mended.once
-
-    def pick(chosen: Flags) -> tuple[str | int, ...]:
-        return tuple(names[int(j)] for j in np.flatnonzero(chosen))
-
     notes = []
     if not used.all():
         why = "the column never varies, so it has no density"
-        notes.append(Note("left out", why, columns=pick(~used), kind=Kind.LEFT_OUT))
+        notes.append(Note("left out", why, columns=pick(names, ~used), kind=Kind.LEFT_OUT))
     for c, label in enumerate(settings.classes):
         none, lone, same = used & (weight[c] == 0), used & once[c], used & flat[c] & ~once[c]
         if none.any() and not none.all():
             what = "took the median of all classes"
-            notes.append(Note(what, "no value in the class", label, pick(none), kind=Kind.BORROWED))
+            notes.append(Note(what, "no value in the class", label, pick(names, none), kind=Kind.BORROWED))
         if lone.any() and not (weight[c] == 0).all():
             what, why = "took the spread of all classes", "at most one value in the class"
-            notes.append(Note(what, why, label, pick(lone), kind=Kind.BORROWED))
+            notes.append(Note(what, why, label, pick(names, lone), kind=Kind.BORROWED))
         if same.any():
             why = "no variation within the class; the amount is relative to the scale in all classes"
-            notes.append(Note("raised the scale", why, label, pick(same), FLOOR_SCALE, kind=Kind.FLOORED))
+            notes.append(Note("raised the scale", why, label, pick(names, same), FLOOR_SCALE, kind=Kind.FLOORED))
         for j in np.flatnonzero(stats.width[c]):
             why = f"more than {stats.limit} distinct values in the class; the amount is the largest error of a value"
             amount = float(0.5 * stats.width[c, j])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-from ..._arrays import Array, Codes, by_key, gammaincc, np
+from ..._arrays import Array, Codes, by_key, cross_sums, gammaincc, np
 from ...errors import either
 from ...plots._style import are_whole
 from ...schema import Kind
@@ -370,8 +370,7 @@ def recall_alone(column: ProfiledColumn, table: ProfiledTable) -> float | None:
 def _named(cells: Array, codes: Codes, copies: Array, k: int, ordered: bool) -> Array:
     """Return how probable its own class is for each row (n,), by the shares of classes among rows like it."""
     values, place = np.unique(np.where(np.isnan(cells), np.inf, cells), return_inverse=True)
-    counts = np.zeros((len(values), k))
-    np.add.at(counts, (place, codes), copies)
+    counts = cross_sums(place, codes, (len(values), k), copies)
     total = counts.sum(axis=1)
     others = total[place] - 1.0  # one copy of the row itself is out
     prior = (np.bincount(codes, weights=copies, minlength=k)[codes] - 1.0) / max(float(copies.sum()) - 1.0, 1.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, Codes, Flags, NDArray, by_key, distinct, np
+from ..._arrays import Array, Codes, Flags, NDArray, by_key, cross_sums, distinct, np
 from ...errors import DataError
 from ...fitted import Fitted
 from ...plots._view import label_codes
@@ -186,8 +186,7 @@ def _facts(table: Table, position: int, kind: Kind, codes: Codes, size: int, dra
     """Return what a column of a table holds; of all rows how often each level occurs and cells are missing."""
     if kind.is_label or kind is Kind.BOOLEAN:
         levels, cells = table.categories(position)
-        counts = np.zeros((size, len(levels) + 1))
-        np.add.at(counts, (codes, cells), 1.0)  # missing ones, −1, come last
+        counts = cross_sums(codes, cells, (size, len(levels) + 1))  # missing ones, −1, come last
         used = np.flatnonzero(counts[:, :-1].any(axis=0))
         values = np.where(cells < 0, np.nan, numbered(used, len(levels) + 1)[cells])[drawn]
         own = counts[:, used]
