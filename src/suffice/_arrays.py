@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Generic, TypeGuard, TypeVar
@@ -159,6 +159,12 @@ def by_key(pairs: Iterable[tuple[K, R]]) -> dict[K, list[R]]:
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
+
+
+def places_of(wanted: Iterable[Hashable], known: Iterable[Hashable]) -> Codes:
+    """Return at which place among those known each of the wanted values stands, −1 for one that is not there."""
+    place = {value: i for i, value in enumerate(known)}
+    return np.array([place.get(value, -1) for value in wanted], dtype=np.int64)
 
 
 def cross_sums(rows: Codes, columns: Codes, shape: tuple[int, int], weight: Array | None = None) -> Array:

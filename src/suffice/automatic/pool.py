@@ -13,6 +13,7 @@ from .._arrays import (
     log_of,
     log_softmax,
     np,
+    places_of,
     row_chunks,
     rows_within,
     single_blas_thread,
@@ -156,8 +157,7 @@ class StackedEnsemble:
         Of rows that the model was judged on these are `left_out_posterior`; the others had no part in the choice or the
         stack, and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
-        known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.contents())}
-        place = np.array([known.get(key, -1) for key in sample.contents()], dtype=np.int64)
+        place = places_of(sample.contents(), () if self.sample is None else self.sample.contents())
         own, other = np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
         out = np.zeros((len(place), len(self.class_weight)))
         out[own] = self.left_out_posterior[place[own]]

@@ -52,10 +52,9 @@ class Training:
     @property
     def codes(self) -> Codes:
         """The number (n,) of the class of each row."""
-        from .._arrays import np
+        from .._arrays import places_of
 
-        place = {label: i for i, label in enumerate(self.classes)}
-        return np.array([place[label] for label in self.labels.to_pylist()], dtype=np.int64)
+        return places_of(self.labels.to_pylist(), self.classes)
 
 
 def read_training(

@@ -15,6 +15,7 @@ from .._arrays import (
     parallel_each,
     pattern_groups,
     pattern_order,
+    places_of,
     row_chunks,
     rows_within,
 )
@@ -119,10 +120,9 @@ class Gaussian(Density):
         return scores
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
-        position = {c: i for i, c in enumerate(self.used)}
-        kept = [c for c in columns if c in position]
-        used = tuple(i for i, c in enumerate(columns) if c in position)
-        return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
+        place = places_of(columns, self.used)
+        inner, used = place[place >= 0].tolist(), tuple(np.flatnonzero(place >= 0).tolist())
+        return Gaussian(self.means[:, list(columns)], self.covariance.marginal(inner), used)
 
     def center(self) -> Array:
         """Return the means (k, d)."""

@@ -16,6 +16,7 @@ from .._arrays import (
     np,
     parallel_each,
     pattern_groups,
+    places_of,
     row_chunks,
     rows_within,
 )
@@ -92,9 +93,8 @@ class MultivariateT(Density):
 
     def marginal(self, columns: Sequence[int]) -> MultivariateT:
         """Return the density of some of the columns: a t with the same degrees of freedom."""
-        position = {c: i for i, c in enumerate(self.used)}
-        inner = [position[c] for c in columns if c in position]
-        used = tuple(i for i, c in enumerate(columns) if c in position)
+        place = places_of(columns, self.used)
+        inner, used = place[place >= 0].tolist(), tuple(np.flatnonzero(place >= 0).tolist())
         return MultivariateT(self.location[:, list(columns)], self.scale.marginal(inner), used, self.df, self.inflation)
 
     def center(self) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, places_of
 from ..densities import Rows
 from ..errors import DataError, SourceError, quoted
 from ..fitted import Fitted
@@ -118,12 +118,10 @@ def _codes(fitted: Fitted, y: object, n: int, weight: Array) -> tuple[Codes, Cou
     levels, codes = read_labels(y, n, fitted.who, missing="any")
     known = fitted.statistics.classes
     check_one_kind(known, levels)
-    place = {label: c for c, label in enumerate(known)}
-    number = np.array([*(place.get(level, -1) for level in levels), -1], dtype=np.int64)
     there = weight > 0
     counts = np.bincount(codes[there & (codes >= 0)], minlength=len(levels))
-    unknown = Counter({level: int(c) for level, c in zip(levels, counts, strict=True) if level not in place and c})
-    return number[codes], unknown, int((there & (codes < 0)).sum())
+    unknown = Counter({level: int(c) for level, c in zip(levels, counts, strict=True) if level not in known and c})
+    return np.append(places_of(levels, known), -1)[codes], unknown, int((there & (codes < 0)).sum())
 
 
 def _recognised(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> float:

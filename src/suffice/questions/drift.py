@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, gammaincc, log_softmax, logsumexp, np
+from .._arrays import Array, Codes, gammaincc, log_softmax, logsumexp, np, places_of
 from ..densities import Rows
 from ..errors import DataError, SchemaError, SettingError, align, cut, either, one_line
 from ..fitted import Fitted
@@ -479,10 +479,9 @@ def compare_densities(fitted: Fitted, pair: Pair, judged: JudgedSides | None) ->
     """
     if judged is None:
         return float("nan")
-    classes = {label: c for c, label in enumerate(fitted.statistics.classes)}
     codes = pair.codes(pair.new)
     if (codes >= 0).all():
-        own = np.array([classes.get(label, -1) for label in pair.classes])[codes]
+        own = places_of(pair.classes, fitted.statistics.classes)[codes]
         picked = judged.new[np.arange(len(own)), own]
         values = judged.old[np.arange(len(judged.old)), pair.old.codes], np.where(own < 0, -np.inf, picked)
     else:

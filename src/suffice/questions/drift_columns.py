@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from .._arrays import Array, Codes, Flags, cross_sums, is_sparse, np
+from .._arrays import Array, Codes, Flags, cross_sums, is_sparse, np, places_of
 from .._derived import once
 from ..errors import DataError, either
 from ..estimate import Block
@@ -146,9 +146,7 @@ class Side:
             counts = np.concatenate([stats.counts[place], none])
             missing = np.append(stats.missing[:, place], 0.0)
             if codes is not None:  # rows kept name their own levels
-                known = {level: i for i, level in enumerate(levels)}
-                table = np.array([*(known.get(level, -1) for level in part.levels[place]), -1])
-                codes = table[codes]
+                codes = np.append(places_of(part.levels[place], levels), -1)[codes]
         else:
             assert codes is not None
             levels, codes = occurring(part.levels[place], codes)
@@ -228,8 +226,7 @@ class Pair(NamedTuple):
 
     def codes(self, side: Side) -> Codes:
         """Return the class number of each row of a side among all classes, −1 without a label."""
-        place = {label: c for c, label in enumerate(self.classes)}
-        return np.array([*(place[label] for label in side.classes), -1])[side.codes]
+        return np.append(places_of(side.classes, self.classes), -1)[side.codes]
 
 
 # ── How much a column has moved, and p-values that it has not: at all, within classes, beside class shares ────────────
@@ -271,13 +268,12 @@ def mean_and_deviation(facts: ColumnSummary) -> tuple[float, float]:
 def _tables(old: ColumnSummary, new: ColumnSummary) -> tuple[tuple[Level, ...], Array, Array]:
     """Return the levels of both sides, and the counts (k + 1, levels + 1) of each, missing cells last."""
     levels = sort_levels([*(old.levels or ()), *(new.levels or ())])
-    place = {level: i for i, level in enumerate(levels)}
     found = []
     for own in (old, new):
         assert own.levels is not None
         assert own.counts is not None
         table = np.zeros((len(own.counts), len(levels) + 1))
-        table[:, [place[level] for level in own.levels]] = own.counts
+        table[:, places_of(own.levels, levels)] = own.counts
         table[:, -1] = own.missing
         found.append(table)
     return levels, found[0], found[1]
@@ -417,12 +413,11 @@ def beside_shares(pair: Pair, old: ColumnSummary, new: ColumnSummary, found: Pos
 def _indicators(old: ColumnSummary, new: ColumnSummary) -> Array:
     """Return flags (n, r) of the commonest levels of a column, missing cells among them, in the rows of both sides."""
     levels, a, b = _tables(old, new)
-    place = {level: i for i, level in enumerate(levels)}
     codes = []
     for own in (old, new):
         assert own.levels is not None
         assert own.values is not None
-        table = np.array([*(place[level] for level in own.levels), len(levels)])
+        table = np.append(places_of(own.levels, levels), len(levels))
         codes.append(table[np.where(np.isnan(own.values), -1, own.values).astype(np.int64)])
     held = a.sum(axis=0) + b.sum(axis=0)
     common = [i for i in np.argsort(-held, kind="stable")[:MOST_LEVELS] if held[i] > 0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .._arrays import Array, Codes, Flags, is_sparse, log_softmax, np
+from .._arrays import Array, Codes, Flags, is_sparse, log_softmax, np, places_of
 from ..densities import Density, Rows
 from ..densities.counts import TextDensity
 from ..densities.density import has_holes, missing_cells
@@ -118,8 +118,7 @@ def _present(sample: Reservoir, classes: Sequence[Level], left: Sequence[Level])
     """Return a sample whose classes are those that are left."""
     if tuple(classes) == tuple(left):
         return sample
-    place = {label: i for i, label in enumerate(left)}
-    return sample.regroup(np.array([place.get(label, -1) for label in classes], dtype=np.int64), left)
+    return sample.regroup(places_of(classes, left), left)
 
 
 def _fold(
@@ -128,8 +127,7 @@ def _fold(
     """Return the fold of some rows, which miss no cell: cells that were missing are drawn as its model expects them."""
     asked = replace(fitted.for_fold(), statistics=left).joint_value
     model, read = asked.joint, asked.recoded
-    number = {label: i for i, label in enumerate(fitted.statistics.classes)}
-    classes = np.array([number[label] for label in model.classes], dtype=np.int64)
+    classes = places_of(model.classes, fitted.statistics.classes)
     own = read(take_blocks(rows, index))
     if any(has_holes(part) for part in own):
         codes = sample.codes[index]

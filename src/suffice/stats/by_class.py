@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
-from .._arrays import Array, Codes, Flags, np
+from .._arrays import Array, Codes, Flags, np, places_of
 from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
 from ._downdate import DUST, FAINT, subtract_weights
@@ -215,8 +215,7 @@ class ByClass:
         Classes of one name become one class. `rows` is then the share of the remaining weight, rounded.
         """
         classes = sort_levels([name for name in names.values() if name is not None])
-        position = {None: -1} | {label: i for i, label in enumerate(classes)}
-        index = np.array([position[names[label]] for label in self.classes], dtype=np.int64)
+        index = places_of((names[label] for label in self.classes), classes)
         weight = gather(self.weight, index, len(classes))
         blocks = tuple(block.regroup(index, len(classes)) for block in self.blocks)
         rows = round(self.rows * float(weight.sum()) / self.total) if self.total > 0 else 0
@@ -227,8 +226,7 @@ class ByClass:
         """Return the same statistics over a longer list of classes, which must hold all of the present ones."""
         if tuple(classes) == self.classes:
             return self
-        position = {label: i for i, label in enumerate(classes)}
-        index = [position[label] for label in self.classes]
+        index = places_of(self.classes, classes).tolist()
         blocks = tuple(block.place(index, len(classes)) for block in self.blocks)
         sample = None if self.sample is None else self.sample.place(index, len(classes))
         weight = spread(self.weight, index, len(classes))

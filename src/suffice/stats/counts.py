@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from .._arrays import IN_MEMORY, Array, Codes, NDArray, check_bytes, np, parallel_map, row_chunks, rows_within, sparse
+from .._arrays import (
+    IN_MEMORY,
+    Array,
+    Codes,
+    NDArray,
+    check_bytes,
+    np,
+    parallel_map,
+    places_of,
+    row_chunks,
+    rows_within,
+    sparse,
+)
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
 from ._downdate import SLACK, faded, subtract_weights
@@ -133,8 +145,7 @@ class CategoricalStats(Statistic):
         _check_levels(len(self.missing), [len(known) for known in levels])
         counts = []
         for own, known, table in zip(self.levels, levels, self.counts, strict=True):
-            position = {level: i for i, level in enumerate(known)}
-            counts.append(table if own == known else spread(table.T, [position[x] for x in own], len(known)).T)
+            counts.append(table if own == known else spread(table.T, places_of(own, known).tolist(), len(known)).T)
         return type(self)(levels, tuple(counts), self.missing)
 
     def place(self, index: Sequence[int], k: int) -> Self:

@@ -12,7 +12,20 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self, TypeVar
 
-from .._arrays import Array, Codes, Flags, NDArray, cross_sums, distinct, is_sparse, np, row_chunks, rows_within, sparse
+from .._arrays import (
+    Array,
+    Codes,
+    Flags,
+    NDArray,
+    cross_sums,
+    distinct,
+    is_sparse,
+    np,
+    places_of,
+    row_chunks,
+    rows_within,
+    sparse,
+)
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, Name, sort_levels
 from .counts import CodedColumns, TextColumns
@@ -111,11 +124,7 @@ def occurring(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...],
 
 
 def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> Codes:
-    if known == wanted:
-        return codes
-    position = {level: i for i, level in enumerate(wanted)}
-    table = np.array([*(position[level] for level in known), -1], dtype=np.int64)
-    return np.asarray(table[codes])
+    return codes if known == wanted else np.append(places_of(known, wanted), -1)[codes]
 
 
 def rows_to_arrays(rows: Sequence[Any]) -> tuple[Fields, Plain]:
