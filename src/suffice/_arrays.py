@@ -173,6 +173,14 @@ def cross_sums(rows: Codes, columns: Codes, shape: tuple[int, int], weight: Arra
     return np.bincount(place, weights=weight, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
+def cumcount(values: NDArray[V]) -> Codes:
+    """Return how many equal values come before each one."""
+    order = np.argsort(values, kind="stable")
+    ordered, out = values[order], np.empty(len(values), dtype=np.int64)
+    out[order] = np.arange(len(values)) - np.searchsorted(ordered, ordered)
+    return out
+
+
 def distinct(values: NDArray[V]) -> NDArray[V]:
     """Return the distinct values, sorted, none of them NaN.
 

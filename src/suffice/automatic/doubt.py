@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from .._arrays import Array, Codes, Flags, ndtri, np, parallel_map, row_chunks, rows_within, stdtrit
+from .._arrays import Array, Codes, Flags, cumcount, ndtri, np, parallel_map, row_chunks, rows_within, stdtrit
 from ..densities import Rows
 from ..errors import DataError
 from ..fitted import NOTHING
@@ -114,8 +114,7 @@ def _left(copies: Codes, sample: Sample, groups: Codes | None) -> Codes:
     if groups is not None:
         return np.where(deal_groups(groups, sample.codes, own, FOLDS)[:, None] == np.arange(FOLDS), 0, left)
     every = np.repeat(np.arange(len(copies)), copies)
-    number = np.arange(len(every)) - np.repeat(np.cumsum(copies) - copies, copies)  # among those equal to it
-    keys = mixed(mixed(own)[every] + number.astype(np.uint64))
+    keys = mixed(mixed(own)[every] + cumcount(every).astype(np.uint64))
     np.subtract.at(left, (every, deal(keys, sample.codes[every], FOLDS)), 1)
     return left
 

@@ -12,6 +12,7 @@ from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError, setting
 from ..stats import MixtureStats
 from ..stats.rows import content, fingerprints
+from ..stats.scatter import gather
 from .mixture import MixtureEstimate
 from .mixture_em import Job, MixtureClimb, Rows, climb_mixture, expect, log_shares, owners, share_by_class
 
@@ -325,9 +326,7 @@ def _unseen(values: Array, codes: Codes, k: int, model: MixtureEstimate) -> bool
     """Return whether a class lacks the values of a column, so that it must borrow from the others."""
     if model.family.inner.structure is not Full:
         return False
-    counts = np.zeros((k, values.shape[1]))
-    np.add.at(counts, codes, ~np.isnan(values))
-    return bool((counts <= 1).any())
+    return bool((gather((~np.isnan(values)).astype(np.int64), codes, k) <= 1).any())
 
 
 def _fit_together(rows: Rows, found: Sequence[MixtureClimb], model: MixtureEstimate, search: Search) -> MixtureStats:

@@ -31,6 +31,7 @@ from ..densities import Density
 from ..densities.density import Outcomes, Within
 from ..kernels.trees import sums_in_ways
 from ..schema import Level
+from ..stats.scatter import gather
 from .columns import Cells, ForestColumns, ForestReading
 from .marginals import (
     LEAST_SHARE,
@@ -283,8 +284,7 @@ class ForestDensity(Density):
             return found
         used, place = np.unique(leaf, return_inverse=True)
         shares = self._cell_shares(j, used)
-        total = np.zeros((n, shares.shape[2]))
-        np.add.at(total, row, np.einsum("qk,qkc->qc", weight, shares[place]))
+        total = gather(np.einsum("qk,qkc->qc", weight, shares[place]), row, n)
         total[:, -1] = -1.0  # never seen
         return self.columns.decoded(np.argmax(total, axis=1), j - numbers)
 
@@ -445,9 +445,7 @@ class ForestDensity(Density):
             most = np.full((len(own), self.k), -np.inf)
             np.maximum.at(most, row, score)
             share = np.exp(score - most[row])
-            total = np.zeros((len(own), self.k))
-            np.add.at(total, row, share)
-            yield rows[part], leaf, row, share / total[row]
+            yield rows[part], leaf, row, share / gather(share, row, len(own))[row]
 
 
 def _draw_places(share: Array, n: int, rng: np.random.RandomState) -> Codes:

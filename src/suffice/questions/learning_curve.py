@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, is_whole, np
+from .._arrays import Array, Codes, cumcount, is_whole, np
 from ..errors import DataError, SettingError, setting, shown
 from ..fitted import NOTHING, Fitted
 from ..losses import row_losses
@@ -262,6 +262,5 @@ def nested(codes: Codes, rows: Codes, rank: Array) -> list[Codes]:
     """Return ever more of some rows, the shares one in `ONE_IN`, by class; at least two of each class are in all."""
     order = rows[np.lexsort((rank[rows], codes[rows]))]
     held = np.bincount(codes[order])
-    place = np.arange(len(order)) - np.repeat(np.cumsum(held) - held, held)
     wanted = [np.maximum(np.round(held / part), FEWEST_OF_CLASS) for part in ONE_IN]
-    return [np.sort(order[place < np.repeat(most, held)]) for most in wanted]
+    return [np.sort(order[cumcount(codes[order]) < np.repeat(most, held)]) for most in wanted]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from .._arrays import is_whole, np
+from .._arrays import cumcount, is_whole, np
 from ..conformal import MeanScores, Scores
 from ..densities import Density
 from ..disclosure import Given, Kept, MinCount, Terms, release_block
@@ -164,10 +164,7 @@ def _held_out(fitted: F, limit: MinCount, like: F) -> list[Scores]:
     if sample is None or fitted.past.joined:
         return []
     batch = Batch(fitted.statistics.classes, sample.codes, fitted.sampled_rows(), sample.weight)
-    fold = np.zeros(len(batch.codes), dtype=np.int64)
-    for c in range(len(batch.classes)):
-        own = np.flatnonzero(batch.codes == c)
-        fold[own] = np.arange(len(own)) % FOLDS
+    fold = cumcount(batch.codes) % FOLDS
     scores = list[Scores]()
     for number in range(FOLDS):
         there, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)

@@ -7,7 +7,7 @@ from html import escape
 from itertools import accumulate
 from typing import Any
 
-from .._arrays import Array, np, rankdata, xlogy
+from .._arrays import Array, cumcount, np, rankdata, xlogy
 from ..plots import EffectDisplay
 from ..plots._style import are_whole, brief, ticks
 from ..plots._view import Axis, View, in_words
@@ -243,10 +243,7 @@ def swarm(x: Array, low: float, high: float) -> Array:
     """Return how far above or below their line dots stand, from −1 to 1, so that those near each other are apart."""
     place = np.clip(((x - low) / max(high - low, 1e-300) * BINS).astype(np.intp), 0, BINS - 1)
     order = np.lexsort((x, place))
-    first = np.concatenate([[True], np.diff(place[order]) > 0]) if len(x) else np.zeros(0, dtype=bool)
-    start = np.maximum.accumulate(np.where(first, np.arange(len(x)), 0))
-    turn = np.arange(len(x)) - start  # 0, 1, 2, … within a bin
-    offset = np.zeros(len(x))
+    turn, offset = cumcount(place[order]), np.zeros(len(x))
     offset[order] = np.where(turn % 2 == 1, 1.0, -1.0) * ((turn + 1) // 2)
     tallest = np.abs(offset).max(initial=0.0)
     return np.asarray(offset / max(tallest, 5.0))  # few dots stay near their line

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .._arrays import Array, Codes, Flags, lower_factor, np
 from ..errors import NotLearnedError
-from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter
+from .scatter import DiagonalScatter, FullScatter, LowRankScatter, PooledScatter, Scatter, gather
 
 DUST = 1e-12  # of the whole: what is left of a weight, count or sum of squares and no more than this is rounding
 SLACK = 1e-10  # of the whole, on the correlation scale: how far below zero a remaining scatter may be
@@ -161,9 +161,7 @@ def subtract_rows(
     kept = np.flatnonzero(left)
     owner, root = whole.owner[kept], np.sqrt(left[kept])
     about = (rows - mean[whole.owner])[kept]
-    step = np.zeros_like(mean)
-    np.add.at(step, owner, left[kept][:, None] * about)
-    step /= np.where(total > 0, total, 1.0)[:, None]
+    step = gather(left[kept][:, None] * about, owner, len(mean)) / np.where(total > 0, total, 1.0)[:, None]
     moved = LowRankScatter(root[:, None] * (about - step[owner]), owner, root)
     return total, np.where(total[:, None] > 0, mean + step, 0.0), moved
 

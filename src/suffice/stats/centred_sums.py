@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from .._arrays import Array, Codes, np, parallel_map
 from .._arrays_api import DeviceArray, blocks, fetch, has_float64, namespace, plain, put, take, wide_float
+from .scatter import gather
 
 T = TypeVar("T")
 
@@ -176,9 +177,7 @@ def _diagonal(rows: _Rows, counts: Codes) -> tuple[Array, Array, Array]:
     means, weights, squares = (np.concatenate(parts) for parts in zip(*results, strict=True))
     owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
     total, mean, apart = join(owners, weights, means, len(counts))
-    scatter = np.zeros_like(total)
-    np.add.at(scatter, owners, squares + apart**2)
-    return total, mean, scatter
+    return total, mean, gather(squares + apart**2, owners, len(counts))
 
 
 def _square_task(rows: _Rows, task: list[Run], size: int) -> tuple[Array, Array, Array]:
@@ -231,13 +230,10 @@ def join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Ar
     `owners` (s,) are the classes of the parts, `weights` theirs, (s,) or by column (s, d), `means` (s, d).
     """
     per_cell = weights if weights.ndim == 2 else weights[:, None]
-    total = np.zeros((k, per_cell.shape[1]))
-    np.add.at(total, owners, per_cell)
-    safe = np.where(total > 0, total, 1.0)
+    total = gather(per_cell, owners, k)
     reference = _of_heaviest(owners, per_cell, means, k)
-    shift = np.zeros_like(reference)
-    np.add.at(shift, owners, per_cell * np.where(per_cell > 0, means - reference[owners], 0.0))
-    mean = reference + shift / safe
+    shift = gather(per_cell * np.where(per_cell > 0, means - reference[owners], 0.0), owners, k)
+    mean = reference + shift / np.where(total > 0, total, 1.0)
     apart = np.sqrt(per_cell) * np.where(per_cell > 0, means - mean[owners], 0.0)
     return (total if weights.ndim == 2 else total[:, 0]), mean, apart
 

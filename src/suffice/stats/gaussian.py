@@ -91,8 +91,7 @@ class GaussianStats(Statistic):
         w = np.ones(len(rows)) if weight is None else weight
         total = np.bincount(codes, weights=w, minlength=k).astype(np.float64)
         start = rows[0].astype(np.float64)  # sums are taken about a row, so that an offset costs no digits
-        sums = np.zeros((k, rows.shape[1]))
-        np.add.at(sums, codes, w[:, None] * (rows - start))
+        sums = gather(w[:, None] * (rows - start), codes, k)
         mean = np.where(total[:, None] > 0, start + sums / np.where(total > 0, total, 1.0)[:, None], 0.0)
         root = np.sqrt(w)
         values = root[:, None] * (rows - mean[codes])
@@ -235,9 +234,8 @@ def _thin_from(fields: Fields, weight: Array, mean: Array) -> LowRankScatter:
     in_range(values, np.ones(len(values)))
     if (root <= 0).any() or not alike(held, weight, weight):
         raise ValueError("weights of rows")
-    rest, size = np.zeros((2, *mean.shape))
-    np.add.at(rest, owner, root[:, None] * values)
-    np.add.at(size, owner, root[:, None] * np.abs(values) + root[:, None] ** 2 * np.abs(mean[owner]))
+    rest = gather(root[:, None] * values, owner, len(mean))
+    size = gather(root[:, None] * np.abs(values) + root[:, None] ** 2 * np.abs(mean[owner]), owner, len(mean))
     if not alike(rest, np.zeros_like(rest), size):
         raise ValueError("rows that are not centred")
     return LowRankScatter(values, owner, root)

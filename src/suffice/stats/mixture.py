@@ -97,13 +97,10 @@ class MixtureStats(Statistic):
         else:
             order = np.argsort(np.where(new < 0, k, new), kind="stable")[: int((new >= 0).sum())]
             target, m, owner = numbered(order, len(new)), len(order), new[order]
-        asked, unfinished = np.zeros((2, k), dtype=np.int64)
-        steps = np.ones(k, dtype=np.int64)
-        kept = index >= 0
-        np.add.at(asked, index[kept], self.asked[kept])
+        steps, unfinished, kept = np.ones(k, dtype=np.int64), np.zeros(k, dtype=np.int64), index >= 0
         np.maximum.at(steps, index[kept], self.steps[kept])
         np.maximum.at(unfinished, index[kept], self.unfinished[kept])
-        asked = np.ones(k, dtype=np.int64) if self.is_single else asked
+        asked = np.ones(k, dtype=np.int64) if self.is_single else gather(self.asked, index, k)
         inner = self.inner.regroup(target, m)
         return type(self)(owner, gather(self.weight, target, m), inner, asked, steps, unfinished)
 

@@ -15,7 +15,19 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, distinct, is_sparse, np, parallel_each, row_chunks, rows_within
+from .._arrays import (
+    IN_CACHE,
+    IN_MEMORY,
+    Array,
+    Codes,
+    cumcount,
+    distinct,
+    is_sparse,
+    np,
+    parallel_each,
+    row_chunks,
+    rows_within,
+)
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._downdate import DUST, faded
@@ -368,11 +380,10 @@ def _identity(rows: Sequence[object], salts: Keys, group: Keys | None = None) ->
 
 def _matched(keys: Keys, known: Keys, copies: Array) -> Codes:
     """Return the number (n,) of the known row with each key, −1 for none; of several the first that has copies left."""
-    order, asked, nth = np.argsort(known, kind="stable"), np.argsort(keys, kind="stable"), np.empty(len(keys))
-    nth[asked] = np.arange(len(keys)) - np.searchsorted(keys[asked], keys[asked])
+    order = np.argsort(known, kind="stable")
     first, last = (np.searchsorted(known[order], keys, side=side) for side in ("left", "right"))
     ends = np.cumsum(np.rint(copies[order]))
-    at = np.minimum(np.searchsorted(ends, np.append(0.0, ends)[first] + nth, side="right"), last - 1)
+    at = np.minimum(np.searchsorted(ends, np.append(0.0, ends)[first] + cumcount(keys), side="right"), last - 1)
     return np.append(order, -1)[np.where(first < last, at, -1)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from .._arrays import Array, Codes, Flags, check_bytes, np
+from .._arrays import Array, Codes, Flags, NDArray, V, check_bytes, np
 from ..errors import MergeError, either, setting
 
 
@@ -77,12 +77,10 @@ def keeps_own(k: int, d: int) -> bool:
     return k * d * d <= OWN_CELLS
 
 
-def gather(values: Array, index: Codes, k: int) -> Array:
-    """Return sums over classes put together: values[i] is added at position index[i] of k, or left out (−1)."""
-    total = np.zeros((k, *values.shape[1:]), dtype=values.dtype)
-    for i, target in enumerate(index.tolist()):
-        if target >= 0:
-            total[target] += values[i]
+def gather(values: NDArray[V], index: Codes, k: int) -> NDArray[V]:
+    """Return sums (k, …) by class, part or row: values[i] is added at position index[i] of k, or left out (−1)."""
+    total, kept = np.zeros((k, *values.shape[1:]), dtype=values.dtype), index >= 0
+    np.add.at(total, index[kept], values[kept])
     return total
 
 
@@ -273,9 +271,7 @@ class LowRankScatter(Scatter):
         return type(self)(self.values[kept], self.owner[kept], self.root_weight[kept])
 
     def diagonal(self, k: int) -> Array:
-        sums = np.zeros((k, self.values.shape[1]))
-        np.add.at(sums, self.owner, self.values**2)
-        return sums
+        return gather(self.values**2, self.owner, k)
 
     def dense(self, form: type[FullScatter] | type[PooledScatter], k: int) -> FullScatter | PooledScatter:
         """Return the same scatter as matrices."""

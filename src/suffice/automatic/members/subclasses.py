@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import ClassVar, Self
 
-from ..._arrays import Array, Codes, np
+from ..._arrays import Array, Codes, cumcount, np
 from ...attribution.explain import explain_block
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
@@ -92,15 +92,9 @@ class Split:
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
 
 
-def deal_in_turn(sample: Sample, k: int) -> Codes:
+def deal_in_turn(sample: Sample) -> Codes:
     """Return the fold (n,) of each row, those of a class in turn, or of whole groups."""
-    if sample.place is not None:
-        return sample.place
-    place = np.zeros(len(sample), dtype=np.int64)
-    for c in range(k):
-        members = np.flatnonzero(sample.codes == c)
-        place[members] = (np.arange(len(members)) + c) % FOLDS
-    return place
+    return (cumcount(sample.codes) + sample.codes) % FOLDS if sample.place is None else sample.place
 
 
 def choose_split(
@@ -172,7 +166,7 @@ class SubclassMember(Member):
             return
         cells = _filled(known, numbers, sample)
         parts, strength, sphere, scores = choose_split(
-            cells, sample.codes, sample.weight, known.k, judge, deal_in_turn(sample, known.k)
+            cells, sample.codes, sample.weight, known.k, judge, deal_in_turn(sample)
         )
         member = cls._of(known, sample, cells, parts, strength, sphere)
         yield Candidate((member,), scores, judge, again=_Again(known, member).scores)
@@ -249,11 +243,11 @@ class _Again:
 
     def left_out(self, sample: Sample) -> Array:
         """Return log densities (n, k) of the rows, as they were judged."""
-        return self._scores(sample, deal_in_turn(sample, self.known.k), _filled(self.known, self.member.used, sample))
+        return self._scores(sample, deal_in_turn(sample), _filled(self.known, self.member.used, sample))
 
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return log densities (n, k) of some rows, some columns hidden."""
-        place = deal_in_turn(rows.whole, self.known.k)[rows.index]
+        place = deal_in_turn(rows.whole)[rows.index]
         cells = rows.sample.rows.gaussian_without(SCORES, hidden)[:, self.member.used]
         return self._scores(rows.whole, place, cells)
 
@@ -263,7 +257,7 @@ class _Again:
 
     def _found(self, sample: Sample) -> list[SubclassDensity]:
         if not self._folds:
-            own, k, place = self.member, self.known.k, deal_in_turn(sample, self.known.k)
+            own, k, place = self.member, self.known.k, deal_in_turn(sample)
             cells = _filled(self.known, own.used, sample)
             for v in range(FOLDS):
                 kept = place != v

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..._arrays import IN_MEMORY, Array, np
+from ..._arrays import IN_MEMORY, Array, cumcount, np
 from ..program import Dense, Factors, Independent, Mixture, Normal
 from .graph import Graph, Value
 
@@ -72,9 +72,8 @@ def mixture(g: Graph, term: Mixture, x: Value) -> Value:
     if most == 1:
         return parts
     place, weight = np.zeros((k, most), dtype=np.int64), np.full((k, most), -np.inf)
-    for c in range(k):
-        own = np.flatnonzero(owner == c)
-        place[c, : len(own)], weight[c, : len(own)] = own, 0.0
+    filled = owner, cumcount(owner)
+    place[filled], weight[filled] = np.arange(len(owner)), 0.0
     side = g.take(parts, place.reshape(-1), axis=1)
     return g.logsumexp(g.reshape(side, -1, k, most) + weight, 2)
 

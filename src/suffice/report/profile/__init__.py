@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._arrays import Codes, np
+from ..._arrays import Codes, cumcount, np
 from ...plots._view import View
 from ...schema import Schema
 from ...table import read_table
@@ -138,11 +138,7 @@ def _sample(table: ProfiledTable, worth: Sequence[float]) -> dict[str, Any] | No
     if not table.has_rows or not table.columns:
         return None
     shown = sorted(np.argsort(-np.array(worth), kind="stable")[:SAMPLE_COLUMNS].tolist())
-    turn = np.zeros(len(table.codes), dtype=np.int64)  # the how manieth of its class a row is
-    for c in np.unique(table.codes):
-        own = np.flatnonzero(table.codes == c)
-        turn[own] = np.arange(len(own))
-    chosen = np.lexsort((table.codes, turn))[:SAMPLE_ROWS]
+    chosen = np.lexsort((table.codes, cumcount(table.codes)))[:SAMPLE_ROWS]  # classes in turn
     cells = [_texts(table.columns[j], chosen) for j in shown]
     labels = [None if table.codes[i] >= table.k else str(table.classes[table.codes[i]]) for i in chosen]
     return {
