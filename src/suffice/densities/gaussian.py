@@ -128,6 +128,13 @@ class Gaussian(Density):
         """Return the means (k, d)."""
         return self.means
 
+    def covariances(self) -> Array:
+        """Return the covariance matrices (g, d, d), zeros for columns that are not used."""
+        inner, d = self.covariance.dense(), self.means.shape[1]
+        outer = np.zeros((len(inner), d, d))
+        outer[np.ix_(range(len(inner)), self.used, self.used)] = inner
+        return outer
+
     def condition(self, rows: Array, posterior: Array) -> Array:
         """Return rows (n, d) with each missing cell (NaN) at its mean given the observed cells of the row.
 

@@ -97,10 +97,9 @@ def _release_shrunk(family: GaussianFamily, stats: PatternStats, terms: Terms, t
     else:
         density = family.estimate(own, told)[0]
         assert isinstance(density, Gaussian)
-        less, d = 0.0 if told.divisor == "mle" else 1.0, len(density.means[0])
+        less = 0.0 if told.divisor == "mle" else 1.0
         factors = np.array([weight.sum() - less * len(weight)]) if family.shared else weight - less
-        values, dense = np.zeros((len(factors), d, d)), density.covariance.dense()[: len(factors)]
-        values[np.ix_(range(len(factors)), density.used, density.used)] = factors[:, None, None] * dense
+        values = factors[:, None, None] * density.covariances()[: len(factors)]
         scatter = PooledScatter(values[0]) if family.shared else FullScatter(values)
         settled = replace(settled, stats=GaussianStats(weight, settled.stats.mean, scatter, family.form))
     return PatternStats(release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out), {})

@@ -17,7 +17,7 @@ from ..densities.covariance import USABLE
 from ..em.cells import complete
 from ..errors import DataError, setting
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
-from ..stats.patterns import MAX_CELLS, observed_cells
+from ..stats.patterns import MAX_CELLS, observed_cells, rows_seen
 from .counts import ROUNDED, SLACK, SPREAD, Given, MinCount
 
 COMPLETED = "filled missing cells by EM, once for all, so that which cells miss together is not told"
@@ -134,16 +134,6 @@ def _together(stats: PatternStats) -> Array:
         else:
             found[np.ix_(present, at, at)] += part.weight[:, None, None]
     return found
-
-
-def rows_seen(stats: Gaussians) -> Array:
-    """Return the weight (k,) of the rows of which any cell is known; where each column has its own, the largest."""
-    if stats.complete.weight.ndim == 2:
-        return np.asarray(stats.complete.weight.max(axis=1))
-    weight = stats.complete.weight.copy()
-    for present, part in stats.incomplete.values():
-        weight[present] += part.weight
-    return weight
 
 
 def observed_alone(stats: PatternStats) -> GaussianStats:

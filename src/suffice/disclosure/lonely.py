@@ -14,8 +14,9 @@ from ..em.step import nearest_spd
 from ..errors import MergeError, NotLearnedError
 from ..estimate.families import GaussianFamily
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PatternStats, PooledScatter
+from ..stats.patterns import rows_seen
 from .counts import Given, MinCount
-from .gaussian import COMPLETED, Facts, Gaussians, Plan, gaussian_facts, observed_alone, rows_seen
+from .gaussian import COMPLETED, Facts, Gaussians, Plan, gaussian_facts, observed_alone
 from .leverage import Crowd, lonely, lonely_cells, of_rows_at_hand
 
 LONELY = "left out, or counted for less, rows that have the variance of some combination of columns nearly alone"
@@ -69,7 +70,7 @@ class Kept:
 
     def varied(self, k: int) -> Array | None:
         """Return how many of them (k, d) differ from the commonest value of their class; None for other cells."""
-        if is_sparse(self.rows) or not isinstance(self.rows, np.ndarray):
+        if not isinstance(self.rows, np.ndarray):
             return None
         found = np.zeros((k, self.rows.shape[1]))
         for c in range(k):
@@ -83,7 +84,7 @@ class Kept:
 
     def few_pairs(self, k: int, pooled: bool, least: MinCount) -> Flags | None:
         """Return which columns of two values each (k or 1, d, d) too few rows show together in one of four ways."""
-        if is_sparse(self.rows) or not isinstance(self.rows, np.ndarray):
+        if not isinstance(self.rows, np.ndarray):
             return None
         d = self.rows.shape[1]
         found = np.zeros((1 if pooled else k, d, d), dtype=bool)

@@ -15,7 +15,7 @@ from ..errors import DataError, setting
 from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
-from ..stats.patterns import PatternGroup, groups_of, observed_cells
+from ..stats.patterns import PatternGroup, groups_of, observed_cells, rows_seen
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
 from .accelerated_em import Climb, climb
@@ -76,12 +76,9 @@ def weak_prior(stats: PatternStats | CompletedStats, shared: bool) -> Array:
     if isinstance(stats, CompletedStats):
         squares = stats.complete.scatter.diagonal(len(stats.complete.weight))
         units = Units.of(stats.observed, stats.complete.mean, squares)
-        weight = stats.complete.weight
     else:
-        groups = groups_of(stats)
-        units, weight = Units.of(*observed_cells(stats, groups)), np.zeros(stats.k)
-        for group in groups:
-            np.add.at(weight, group.owner, group.weight)
+        units = Units.of(*observed_cells(stats))
+    weight = rows_seen(stats)
     total = weight.sum(keepdims=True) if shared else weight
     return np.asarray(units.ridge(shared, weight) * total[:, None] * units.scale**2)
 
@@ -176,10 +173,8 @@ def problem_of(groups: Sequence[PatternGroup], units: Units, stats: PatternStats
     """Return what EM climbs for statistics by pattern, in these units."""
     shared = stats.complete.form is PooledScatter
     g, d = 1 if shared else stats.k, stats.d
-    whole, weight = np.zeros((g, d, d)), np.zeros(stats.k)
-    parts: list[Parts] = []
+    whole, weight, parts = np.zeros((g, d, d)), rows_seen(stats), list[Parts]()
     for group in groups:
-        np.add.at(weight, group.owner, group.weight)
         sd = units.scale[group.observed if shared else group.observed[group.pattern]]
         some = np.flatnonzero(group.scatter.any(axis=(1, 2)))  # most patterns of many have one row, which has none
         scatter = group.scatter[some] / sd[some, :, None] / sd[some, None, :]

@@ -190,10 +190,9 @@ def augmented(stats: PatternStats, begin: GaussianStats, posterior: Callable[[Ga
             )
         density = one(rng)
         assert isinstance(density, Gaussian)
-        every = np.zeros((len(density.means), stats.d, stats.d))
-        used = np.array(density.used, dtype=np.int64)
-        every[:, used[:, None], used] = density.covariance.dense()
-        chain[0] = draw_completed(groups, density.means, every[:1] if form is PooledScatter else every, form, rng)
+        found, g = density.covariances(), 1 if form is PooledScatter else stats.k
+        covariance = np.broadcast_to(found[:g], (g, *found.shape[1:]))
+        chain[0] = draw_completed(groups, density.means, covariance, form, rng)
         return density
 
     def draw(rng: np.random.RandomState) -> Density:

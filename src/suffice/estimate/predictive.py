@@ -205,10 +205,10 @@ def complete_under(
     return GaussianStats(weight, first.mean + apart, form(without_rounding(both.scatter.values - values - drift)), form)
 
 
-def matrices(covariance: Covariance) -> Array:
-    """Return covariances (g, d, d) of `plug_in`, infinite where there is no posterior mean."""
+def matrices(gaussian: Gaussian) -> Array:
+    """Return the covariances (g, d, d) of `plug_in`, infinite where there is no posterior mean."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(covariance.dense(), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return np.nan_to_num(gaussian.covariances(), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -544,15 +544,12 @@ class MixtureDiscriminant(GenerativeEstimator):
     @property
     def covariances_(self) -> list[Array] | Array:
         """The covariances as used: a list of (m, d, d), of (d, d) for shared="class", or (d, d) for shared=True."""
-        gaussian = self._mixture.components
-        inner, d = gaussian.covariance.dense(), gaussian.means.shape[1]
-        outer = np.zeros((len(inner), d, d))
-        outer[np.ix_(range(len(inner)), gaussian.used, gaussian.used)] = inner
+        found = self._mixture.components.covariances()
         family = self._fitted.blocks[0].family
         assert isinstance(family, MixtureFamily)
         if family.inner.shared:
-            return np.asarray(outer[0])
-        each = self._by_class(outer)
+            return np.asarray(found[0])
+        each = self._by_class(found)
         return [np.asarray(own[0]) for own in each] if family.within else each
 
     @property

@@ -210,9 +210,8 @@ class NaiveBayes(GenerativeEstimator):
         covariances[np.ix_(range(k), gaussian, gaussian)] = 0.0
         for number, block in enumerate(fitted.blocks):
             if isinstance(block.family, GaussianFamily):
-                inner = gaussian_of(fitted, number)
-                cells = [block.positions[j] for j in inner.used]
-                covariances[np.ix_(range(k), cells, cells)] = matrices(inner.covariance)
+                own = np.ix_(range(k), block.positions, block.positions)
+                covariances[own] = matrices(gaussian_of(fitted, number))
         return covariances
 
     @property

@@ -311,10 +311,8 @@ class MixtureComponentsDisplay(style.Display):
         rows, positions, axes = view.look(X, y, columns, 2, 300)
         axes = check_axes(axes)
         part = mixture.components.marginal([view.place[p][1] for p in positions])
-        m = len(mixture.owner)
-        covariances = np.zeros((m, len(positions), len(positions)))
-        covariances[np.ix_(range(m), part.used, part.used)] = part.covariance.dense()
         cells, codes = view.drawn(rows, positions)
+        covariances = np.broadcast_to(part.covariances(), (len(part.means), 2, 2))
         parts = np.exp(mixture.log_weight), part.means, covariances
         return cls(tuple(axes), parts, mixture.owner, view.classes, cells, codes).plot(ax=ax, **options)
 

@@ -40,11 +40,8 @@ def is_shared(fitted: Fitted) -> bool:
 def covariances(fitted: Fitted, shared: bool) -> Array:
     """Return class covariances (k, d, d), or if `shared` the one of all (d, d); zeros for what does not vary."""
     gaussian = gaussian_of(fitted)
-    k, d = gaussian.means.shape
-    inner = matrices(gaussian.covariance)
-    outer = np.zeros((1 if shared else k, d, d))
-    outer[np.ix_(range(len(outer)), gaussian.used, gaussian.used)] = inner[: len(outer)]
-    return outer[0] if shared else outer
+    found = matrices(gaussian)
+    return np.asarray(found[0]) if shared else np.repeat(found, len(gaussian.means) // len(found), axis=0)
 
 
 def middle(fitted: Fitted) -> Array:

@@ -360,6 +360,16 @@ def _group(patterns: Sequence[Pattern], present: Sequence[Codes], parts: Sequenc
     )
 
 
+def rows_seen(stats: GaussianStats | PatternStats | CompletedStats) -> Array:
+    """Return the weight (k,) of the rows of which any cell is known; where each column has its own, the largest."""
+    if stats.complete.weight.ndim == 2:
+        return np.asarray(stats.complete.weight.max(axis=1))
+    weight = stats.complete.weight.copy()
+    for present, part in stats.incomplete.values():
+        weight[present] += part.weight
+    return weight
+
+
 def observed_cells(stats: PatternStats, groups: Sequence[PatternGroup] | None = None) -> tuple[Array, Array, Array]:
     """Return weight and mean (k, d) of the observed cells, and their squares about these, (k, d), or pooled (1, d).
 
