@@ -23,6 +23,7 @@ NEWTON_STEPS = 60
 PSEUDO = 0.5  # pseudo-count of each class
 AT_ZERO = 1e-12  # a weight up to which is none
 NEGLIGIBLE = 2e-4  # of the loss: by so much it may rise when weights are left out
+ALIKE = 1e-6  # of what it rises by without a weight, as far as sums round otherwise
 MOST_BIASES = 256  # classes; of more, none has a bias: a step takes k³ operations, and each has few rows to tell it
 FEW_CLASSES = 8  # of which each row's system is solved as it is
 TURNS = 40  # of the series that solves the systems of more classes
@@ -235,7 +236,8 @@ class Problem:
         """Return the optimum without the weights that are of next to no use, one by one, the least first.
 
         Without weight j, when the others move as they then should, the objective rises by ½ θ_j² / (H⁻¹)_jj (Hassibi &
-        Stork 1993, Optimal brain surgeon, NeurIPS 5). In all it may rise by `NEGLIGIBLE` of the loss.
+        Stork 1993, Optimal brain surgeon, NeurIPS 5). In all it may rise by `NEGLIGIBLE` of the loss. Of weights of
+        equal use none goes, as the order of columns would say which.
         """
         theta, places = optimum.theta.copy(), np.flatnonzero(optimum.free)
         inverse = np.linalg.inv(optimum.hessian[np.ix_(places, places)])
@@ -246,6 +248,10 @@ class Problem:
             own = places[weights]
             rise = 0.5 * theta[own] ** 2 / inverse[weights, weights]
             least = int(np.argmin(rise))
+            alike = rise <= rise[least] * (1.0 + ALIKE)
+            if alike.sum() > 1 and rise[least] > 0.0:
+                weights = weights[~alike]
+                continue
             left -= float(rise[least])
             if left < 0.0:
                 break
