@@ -462,7 +462,7 @@ def _indicated(held: Array, codes: Codes, weight: Array) -> tuple[int, ...]:
     """Return the levels with an indicator: those that are not rare, but for the commonest; missing is one of them."""
     held = np.round(held, 9)  # sums of weights in another order of rows round otherwise
     order = np.argsort(-held, kind="stable")[1:]
-    missing = [MISSING] if weight[codes < 0].sum() >= LEAST_ROWS else []
+    missing = [MISSING] if np.round(weight[codes < 0].sum(), 9) >= LEAST_ROWS else []
     return (*missing, *sorted(int(i) for i in order if held[i] >= LEAST_ROWS))
 
 

@@ -382,7 +382,7 @@ class Answers(State):
         frames.check_frame(as_frame)
         fitted, X = self._asked(X, missing_columns)
         if words:
-            return explain.words(fitted, X, alone=not (as_frame or return_error or orders))
+            return explain.words(fitted, X, alone=not (as_frame or return_error) and orders is None)
         found = explain.explain(fitted, X, orders, return_error)
         if not as_frame:
             return found

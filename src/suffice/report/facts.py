@@ -50,7 +50,8 @@ def collect_facts(estimator: object) -> dict[str, Any]:
     view = View(estimator)
     rows = view.rows()
     statistics = view.fitted.statistics
-    positions = [*view.informative(MOST_COLUMNS, rows), *view.texts]
+    shown = view.informative(MOST_COLUMNS, rows)
+    positions = [*shown, *view.texts]
     past = view.fitted.past
     return {
         "model": type(estimator).__name__,
@@ -62,7 +63,7 @@ def collect_facts(estimator: object) -> dict[str, Any]:
         "quality": _quality(view),
         "classes": _classes(view),
         "columns": _columns(view, rows, positions),
-        "telling": [positions.index(p) for p in by_worth(view) if p in positions and p not in view.texts][:ON_CARDS],
+        "telling": [shown.index(p) for p in by_worth(view) if p in shown][:ON_CARDS],
         "columns_left_out": len(view.schema) - len(positions),
         "notes": to_know(view.fitted.notes),
         "details": details(view.fitted.notes),

@@ -156,9 +156,9 @@ def _dense(X: Any) -> Any:
 
     Arrow's dictionaries there become categories, and its days in milliseconds days, which narwhals knows.
     """
-    if hasattr(X, "column_names"):
-        for i, own in enumerate(X.schema):
-            X = X.set_column(i, own.name, X.column(i).cast("date32")) if str(own.type) == MILLISECONDS else X
+    if hasattr(X, "set_column"):  # of pyarrow
+        for i in [i for i, own in enumerate(X.schema) if str(own.type) == MILLISECONDS]:
+            X = X.set_column(i, X.schema.field(i).name, X.column(i).cast("date32"))
     types = X.dtypes if hasattr(X, "iloc") and X.columns.is_unique else None
     if types is None:
         return X
