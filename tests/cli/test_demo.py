@@ -63,7 +63,7 @@ def test_the_examples_of_all_help_texts_run_in_its_folder(run_once, cli, tmp_pat
     monkeypatch.chdir(tmp_path / "demo")
     told = ("--target", "species", "--model", "nb", "-o", "penguins.suffice", "--force")
     cli("fit", "penguins.csv", *told).ok()
-    for name in COMMANDS:
+    for name in sorted(COMMANDS, key=lambda name: name == "fit"):  # whose examples put another in its place
         for line in examples(command(name)) if name not in ("compare", "demo") else ():  # the tour runs these
             done = cli(*shlex.split(line.partition(" > ")[0])[1:]).ok()
             assert done.out or done.err, line

@@ -61,12 +61,11 @@ def answers(program: Program, rows: pd.DataFrame) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("make", CASES)
 @pytest.mark.parametrize(("run", "dialect"), RUN)
-def test_databases_answer_as_the_interpreter(
-    make: Any, run: Any, dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many trees have columns at once."""
+def test_databases_answer_as_the_interpreter(make: Any, run: Any, dialect: str, monkeypatch: Any) -> None:
+    """However many trees have columns at once, and whether one CASE leads to their leaves or a stage for each depth."""
     _, program, _, rows = make()
     monkeypatch.setattr(sql_trees, "AT_ONCE", 25 if make is made else 100)  # of the 60 that were grown, the last of 10
+    monkeypatch.setattr(sql_trees, "SHORT", 8)  # leaves, of which those that were grown have 2 to 12
     found = run(write_query(program, dialect, ["rows"]), rows).iloc[:, -5:]
     posterior, density = answers(program, rows)
     np.testing.assert_allclose(found.iloc[:, 1:4].to_numpy(dtype=float), posterior, rtol=0, atol=1e-9)

@@ -400,6 +400,7 @@ def _run(program: Program, table: Rows, order: Sequence[int], exact: bool) -> tu
         declared = ", ".join(
             f"{language.write(language.identifier(name))} {kind}" for name, (kind, _) in zip(names, cells, strict=True)
         )
+        connection.execute("PRAGMA disable_optimizer")  # which takes longer than so few rows
         connection.execute(f"CREATE TABLE {TABLE} ({declared})")
         marks = ", ".join("?" for _ in names)
         filled = list(zip(*(values for _, values in cells), strict=True))

@@ -1,13 +1,14 @@
 """Terms in SQL: over independent readings and codes one expression per class; sums of exponentials and trees in stages.
 
 Where a database reads a constant array once for all rows, each tree has a column that goes down it, a stage for each
-depth, whose arrays hold what the nodes of that depth ask for; then the leaf's values are looked up. Elsewhere each
-class and tree is one CASE that ends in the value of the row's leaf: far more for a database to plan.
+depth, whose arrays hold what the nodes of that depth ask for, or one CASE for all of a small tree; then the leaf's
+values are looked up. Elsewhere each class and tree is one CASE that ends in the value of the row's leaf: far more for a
+database to plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..._arrays import Array, Codes, gammaln, np
@@ -19,6 +20,7 @@ from .normal import Normals
 STIRLING = 20  # from this count on the series for log x! is exact to rounding
 LEAST = "-1.0e300"  # less than any log density
 MOST_VALUES = {True: 300_000, False: 50_000}  # in leaves, with arrays and without: some 15 s of DuckDB's planning
+SHORT = 16  # leaves that one CASE leads to: planned in a third of the time of arrays, those of 31 in twice that time
 AT_ONCE = 100  # trees that have columns: PostgreSQL allows a query 1,664
 TINY = number(1e-300)  # of a sum whose logarithm is taken
 TOGETHER = 8  # trees added in a row: what an optimizer does with a long sum grows as its square
@@ -197,14 +199,14 @@ def tree_sums(term: TreeSums, classes: Sequence[int], cells: Cells) -> dict[int,
 
 def _looked_up(term: TreeSums, classes: Sequence[int], cells: Cells) -> dict[int, str]:
     """Add the sums of some classes, and return their columns."""
-    stages, language, walk = cells.stages, cells.stages.language, _Walk.of(term)
-    row = stages.name()
+    stages, language, walk, cases = cells.stages, cells.stages.language, _Walk.of(term), _Cases(term, cells)
+    leaves, row = [str(place) for place in walk.place[term.column < 0].tolist()], stages.name()
     stages.add({row: language.array([cells.code(i) for i in term.codes] or ["0"])})
     sums: dict[int, str] = {}
     for start in range(0, max(len(term.roots), 1), AT_ONCE):
         trees = range(start, min(start + AT_ONCE, len(term.roots)))
         places = {t: stages.name() for t in trees}
-        stages.add({name: str(walk.place[term.roots[t]]) for t, name in places.items()})
+        stages.add({name: walk.start(t, cases, leaves) for t, name in places.items()})
         for depth in range(walk.depths):
             stages.add({name: text for t, name in places.items() if (text := walk.step(t, depth, name, row, language))})
         new = {c: stages.name() for c in classes}
@@ -249,13 +251,22 @@ class _Walk:
             place[own] = np.arange(1, len(own) + 1)
         return cls(term, place, nodes, first, depths)
 
+    def is_short(self, t: int) -> bool:
+        """Return whether one CASE takes a tree's rows to their leaves."""
+        return bool(self.first[t + 1] - self.first[t] <= SHORT)
+
     def values(self, t: int) -> Array:
         """Return the values of a tree's leaves (L, k)."""
         return self.term.values[self.first[t] : self.first[t + 1]]
 
+    def start(self, t: int, cases: _Cases, leaves: Sequence[str]) -> str:
+        """Return the place that a tree begins with: that of its root, of a small one that of the row's leaf."""
+        root = int(self.term.roots[t])
+        return cases.tree(root, leaves) if self.is_short(t) else str(self.place[root])
+
     def step(self, t: int, depth: int, name: str, row: str, language: Language) -> str:
         """Return where a tree's column goes from the nodes of a depth; nothing where there are none."""
-        own = self.nodes.get((t, depth))
+        own = None if self.is_short(t) else self.nodes.get((t, depth))
         if own is None:
             return ""
         term = self.term
@@ -283,20 +294,24 @@ class _Cases:
 
     def sum(self, c: int) -> str:
         """Return the sum over all trees in class c."""
-        parts = [self._tree(int(root), c, whole=True) for root in self._term.roots]
+        told = [number(value) for value in self._term.values[:, c]]
+        parts = [self.tree(int(root), told, self._double) for root in self._term.roots]
         while len(parts) > TOGETHER:
             parts = [total(parts[i : i + TOGETHER]) for i in range(0, len(parts), TOGETHER)]
         return total(parts)
 
-    def _tree(self, node: int, c: int, whole: bool = False) -> str:
+    def tree(self, node: int, told: Sequence[str], last: Callable[[str], str] = str) -> str:
+        """Return what is told of the leaf, by number, that a row below a node is in.
+
+        What stands last goes through `last`: one double makes all of a CASE doubles.
+        """
         term, branches = self._term, []
         while term.column[node] >= 0:
             left, right = int(term.left[node]), int(term.right[node])
             aside = left if self._leaves[left] <= self._leaves[right] else right
-            branches.append((self._condition(node, aside == left), self._tree(aside, c)))
+            branches.append((self._condition(node, aside == left), self.tree(aside, told)))
             node = left + right - aside
-        value = number(term.values[self._leaf[node], c])
-        return case(branches, self._double(value) if whole else value)  # one double makes all of a CASE doubles
+        return case(branches, last(told[self._leaf[node]]))
 
     def _condition(self, node: int, left: bool) -> str:
         """Return what holds of rows that go to the left of a node, or to the right."""
