@@ -1,6 +1,6 @@
 """Try the targets of the Makefile one by one, each in a copy of the tracked files and an environment of its own.
 
-`make each` tries all, `make each CHEAP=1` those of a few minutes, two at a time, `make each TARGETS="docs dist"` these.
+`make each` tries all, `make each CHEAP=1` those of a few minutes, three at a time, `make each TARGETS="docs dist"` these.
 A target that works only because another has installed something for it fails here. All are tried, whatever fails; the
 exit status is 1 if one did, and its last lines are printed.
 """
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         print(f"These targets cannot be tried. {told}. Next: take some of {', '.join(known)}.", file=sys.stderr)
         return 2
     failed = []
-    with ThreadPoolExecutor(2 if options.cheap else 1) as pool:  # these take one processor each
+    with ThreadPoolExecutor(3 if options.cheap else 1) as pool:  # these take one processor each, or wait for files
         for target, (status, seconds, printed) in zip(asked, pool.map(partial(attempt, root), asked), strict=True):
             print(f"{target:<12}{seconds / 60:6.1f} min  {'failed' if status else 'passed'}", flush=True)
             if status:

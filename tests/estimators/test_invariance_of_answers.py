@@ -152,9 +152,9 @@ def answers(form: Form) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_answer_is_that_of_the_same_rows_told_otherwise(kind, read_back, monkeypatch):
-    monkeypatch.setattr(held_out, "MOST", 3)  # folds: models of each are what takes the time
-    monkeypatch.setattr(held_out, "FEWEST", 3)
-    monkeypatch.setattr(learning_curve, "FEWEST", ROWS)
+    fewer = {held_out: {"MOST": 3, "FEWEST": 3}, learning_curve: {"FEWEST": ROWS, "FOLDS": 3, "ONE_IN": (4, 1)}}
+    for module, name, least in ((module, *own) for module, each in fewer.items() for own in each.items()):
+        monkeypatch.setattr(module, name, least)  # models of each fold are what takes the time
     plain = told(kind, "plain")
     first = answers(plain)
     assert len(first) >= len(ASKED) - 2
