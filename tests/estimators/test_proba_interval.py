@@ -10,6 +10,7 @@ from suffice import (
     GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
+    NormalInverseWishart,
 )
 from suffice.errors import DataError, SettingError
 from suffice.questions import proba_interval
@@ -37,6 +38,7 @@ def categorical(rng, n, d=4):
 
 MAKERS = {
     "full": (gaussian, lambda: GaussianDiscriminant(priors="uniform")),
+    "chosen prior": (gaussian, lambda: GaussianDiscriminant(prior=NormalInverseWishart(), priors="uniform")),
     "categorical": (categorical, lambda: NaiveBayes("categorical", priors="uniform")),
 }
 

@@ -142,8 +142,9 @@ class Answers(State):
         -----
         Posteriors are those of the priors given (`prior`, a `Dirichlet` as `smoothing`). Without, they are under ½ a
         level, as a plain number smooths and is no belief, and under 1 / |Σ|: aᵀ Σ⁻¹ a / aᵀ S⁻¹ a is then a χ² of n − d
-        degrees of freedom, as it is over rows given Σ. `sample_weight` counts as so many rows. Venn-Abers pairs: Vovk &
-        Petej (2014), arXiv 1211.0025; the variance in common: le Cessie & van Houwelingen (1991), Biometrics 47.
+        degrees of freedom, as it is over rows given Σ. So they are where the rows chose the strength of a `prior`, as
+        far as classes have rows enough. `sample_weight` counts as so many rows. Venn-Abers pairs: Vovk & Petej (2014),
+        arXiv 1211.0025; the variance in common: le Cessie & van Houwelingen (1991), Biometrics 47.
 
         Examples
         --------

@@ -8,11 +8,12 @@ from dataclasses import replace
 from .._arrays import Array, is_number, np, row_chunks
 from ..densities import Draw, Product, Rows
 from ..errors import SettingError, a_model, either, quoted, setting
-from ..estimate import Block, Dirichlet
+from ..estimate import Block, Dirichlet, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import draw_gamma, posterior_counts, reference_smoothing
 from ..fitted import Fitted
 from ..joint import JointModel, log_posterior
+from ..leave_one_out.choices import is_open
 from ..stats import CompletedStats, PatternStats
 from ..stats.rows import take_blocks
 
@@ -41,7 +42,8 @@ def drawn_models(fitted: Fitted, covering: bool = False) -> Callable[[np.random.
 def posteriors(fitted: Fitted, covering: bool = False) -> list[Draw | None]:
     """Return by block what draws its densities from the posterior of their parameters; None where nothing does.
 
-    `covering`: where no priors are given, under those by which intervals of class probabilities cover as stated.
+    `covering`: where no priors are given, under those by which intervals of class probabilities cover as stated. A
+    prior whose strength the rows chose is taken where there is no such posterior: it is no belief.
     Where statistics hold cells as EM filled them, the rows kept, if any, say which ones were missing.
     """
     if fitted.bootstrap is not None:
@@ -56,7 +58,9 @@ def posteriors(fitted: Fitted, covering: bool = False) -> list[Draw | None]:
         told = fitted.block_settings(block)
         if covering:
             told = replace(told, covering=True, smoothing=reference_smoothing(told.smoothing, told.columns))
-        found.append(block.family.posterior(stats, told))
+        bare = replace(told, prior=None, shrinkage=Shrinkage(None)) if covering and is_open(fitted.settings) else None
+        free = None if bare is None else block.family.posterior(stats, bare)
+        found.append(block.family.posterior(stats, told) if free is None else free)
     return found
 
 
