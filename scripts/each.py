@@ -1,8 +1,8 @@
 """Try the targets of the Makefile one by one, each in a copy of the tracked files and an environment of its own.
 
-`make each` tries all, `make each CHEAP=1` those of a few minutes, three at a time, `make each TARGETS="docs dist"` these.
-A target that works only because another has installed something for it fails here. All are tried, whatever fails; the
-exit status is 1 if one did, and its last lines are printed.
+`make each` tries all, `make each CHEAP=1` those of a few minutes, three at a time, `make each TARGETS="docs dist"`
+these. A target that works only because another has installed something for it fails here. All are tried, whatever
+fails; the exit status is 1 if one did, and its last lines are printed.
 """
 
 from __future__ import annotations
