@@ -80,16 +80,16 @@ def test_every_table_says_the_same(what):
     assert_array_equal(model.predict_proba(table), expected.predict_proba(held("pandas")))
 
 
-@pytest.mark.parametrize("hold", ["table", "batch", "pandas"])
-def test_days_in_milliseconds_are_days(hold):
+@pytest.mark.parametrize("hold", ["table", "batch", "pandas", "periods"])
+def test_days_in_milliseconds_and_periods_are_days(hold):
     plain = pa.table({"t": pa.array([None, *DAYS.tolist()[1:]]), "x": X})
     table = plain.set_column(0, "t", plain["t"].cast(pa.date64()))
     ways = {"batch": lambda: table.to_batches()[0], "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype)}
+    ways["periods"] = lambda: plain.to_pandas().astype({"t": "period[D]"})
     given = ways.get(hold, lambda: table)()
     model, expected = (GaussianDiscriminant().fit(own, Y) for own in (given, plain))
     assert_array_equal(model.predict_proba(given), expected.predict_proba(plain))
-    filled = [read_table(own.impute(one)).numeric([0]) for own, one in ((model, given), (expected, plain))]
-    assert_array_equal(*filled)
+    assert_array_equal(*(read_table(own.impute(one)).numeric([0]) for own, one in ((model, given), (expected, plain))))
 
 
 @pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])

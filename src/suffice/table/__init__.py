@@ -154,7 +154,8 @@ MILLISECONDS = "date64[ms]"
 def _dense(X: Any) -> Any:
     """Return a data frame whose sparse columns, of pandas, hold every cell, and its long doubles as float64.
 
-    Arrow's dictionaries there become categories, and its days in milliseconds days, which narwhals knows.
+    Arrow's dictionaries there become categories, and its days in milliseconds days, which narwhals knows; periods of
+    pandas become the moments at which they begin.
     """
     if hasattr(X, "set_column"):  # of pyarrow
         for i in [i for i, own in enumerate(X.schema) if str(own.type) == MILLISECONDS]:
@@ -165,9 +166,12 @@ def _dense(X: Any) -> Any:
     plain = {name: getattr(own, "subtype", np.float64) for name, own in types.items() if _is_sparse_or_long(own)}
     arrow = [(name, getattr(own, "pyarrow_dtype", None)) for name, own in types.items()]
     coded = [name for name, own in arrow if hasattr(own, "index_type") or str(own) == MILLISECONDS]
-    X = X.astype(plain) if plain else X.copy(deep=False) if coded else X
+    periods = [name for name, own in types.items() if str(own).startswith("period[")]
+    X = X.astype(plain) if plain else X.copy(deep=False) if coded or periods else X
     for name in coded:  # not by astype, which pandas cannot do where a cell is missing
         X[name] = X[name].array.__arrow_array__().to_pandas().array
+    for name in periods:
+        X[name] = X[name].dt.to_timestamp()
     return X
 
 
