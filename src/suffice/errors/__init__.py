@@ -131,7 +131,7 @@ class SchemaError(SufficeError):
     def unsupported(cls, column: object, dtype: object) -> SchemaError:
         return cls(
             f"Column {shown(column)} has type {dtype}, which is neither numeric, boolean, categorical nor string. "
-            "Next: convert it to one of those or drop it."
+            "Next: convert it to one of those, such as text (`astype(str)`), or drop it."
         )
 
     @classmethod
