@@ -221,7 +221,7 @@ def test_times_durations_and_categories_of_dates_are_refused_with_advice(X):
     "X",
     [
         pandas([1j]),
-        pandas(pd.period_range("2020", periods=1)),
+        pandas(pd.interval_range(0, 1)),
         pandas([{"a": 1}], object),
         polars([[1], [2]]),
         polars([b"1"]),
@@ -229,7 +229,7 @@ def test_times_durations_and_categories_of_dates_are_refused_with_advice(X):
         arrow([[1]]),
         arrow([Decimal(1)], pa.decimal256(60)),
     ],
-    ids=["complex", "period", "dict", "list", "binary", "struct", "arrow list", "long decimal"],
+    ids=["complex", "interval", "dict", "list", "binary", "struct", "arrow list", "long decimal"],
 )
 def test_other_types_are_refused_by_name(X):
     with pytest.raises(SchemaError, match=r"Column 'a' has type (?!Unknown).*Next: convert"):
