@@ -151,7 +151,7 @@ MOST_BASES = 3  # of ours, of one class
 MOST_FILE_LINES = 450  # without docstrings; the guide is 400
 MOST_FUNCTION_LINES = 60  # without the docstring; the guide is 40
 # Whoever adds takes away, or raises these in the same commit with the reason. They go down with what is removed.
-MOST_CODE_LINES = {"src": 41_432, "tests": 31_167}
+MOST_CODE_LINES = {"src": 41_411, "tests": 31_167}
 MOST_FILES = 262
 
 
