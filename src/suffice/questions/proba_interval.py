@@ -8,7 +8,7 @@ from dataclasses import replace
 from .._arrays import Array, is_number, np, row_chunks
 from ..densities import Draw, Product, Rows
 from ..errors import SettingError, a_model, either, quoted, setting
-from ..estimate import Block, Dirichlet, Shrinkage
+from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import draw_gamma, posterior_counts, reference_smoothing
 from ..fitted import Fitted
@@ -43,7 +43,7 @@ def posteriors(fitted: Fitted, covering: bool = False) -> list[Draw | None]:
     """Return by block what draws its densities from the posterior of their parameters; None where nothing does.
 
     `covering`: where no priors are given, under those by which intervals of class probabilities cover as stated. A
-    prior whose strength the rows chose is taken where there is no such posterior: it is no belief.
+    prior whose strength the rows chose is no belief, and is taken only where there is no posterior without it.
     Where statistics hold cells as EM filled them, the rows kept, if any, say which ones were missing.
     """
     if fitted.bootstrap is not None:
@@ -58,8 +58,8 @@ def posteriors(fitted: Fitted, covering: bool = False) -> list[Draw | None]:
         told = fitted.block_settings(block)
         if covering:
             told = replace(told, covering=True, smoothing=reference_smoothing(told.smoothing, told.columns))
-        bare = replace(told, prior=None, shrinkage=Shrinkage(None)) if covering and is_open(fitted.settings) else None
-        free = None if bare is None else block.family.posterior(stats, bare)
+        chosen = covering and is_open(fitted.settings)
+        free = block.family.posterior(stats, replace(told, prior=None)) if chosen else None
         found.append(block.family.posterior(stats, told) if free is None else free)
     return found
 
